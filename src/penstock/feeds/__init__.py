@@ -1,0 +1,1 @@
+"""Where rows come from: replayable feeds of generated and recorded rows, free of Spark."""

@@ -1,0 +1,1 @@
+"""What exists: schemas, streams, operators, queries, networks; frozen, checked when built."""

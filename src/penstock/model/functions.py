@@ -1,0 +1,237 @@
+"""The functions and operators expressions may use: argument types, result type, SQL.
+
+One table, one line a function. Whoever adds a function adds a line here and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from penstock.errors import InputError, listed
+from penstock.model.types import DataType, common_type
+
+B, N, L, D = DataType.BOOLEAN, DataType.INT, DataType.BIGINT, DataType.DOUBLE
+S, T, DATE, INTERVAL = DataType.STRING, DataType.TIMESTAMP, DataType.DATE, DataType.INTERVAL
+
+Types = Sequence[DataType]
+Check = Callable[[Types], DataType | None]
+Render = Callable[[Sequence[str]], str]
+
+
+@dataclass(frozen=True)
+class Function:
+    """How a function is checked and written.
+
+    ``check`` gives the result type for argument types, or None where they do not fit; ``takes``
+    says in words what fits; ``sql`` writes the call; ``safe_sql`` the form that never raises.
+    """
+
+    check: Check
+    takes: str
+    sql: Render
+    safe_sql: Render
+    infix: bool = False
+
+
+def result_type(function: str, types: Types) -> DataType:
+    """The type ``function`` gives for arguments of ``types``; raises where they do not fit."""
+    result = FUNCTIONS[function].check(types)
+    if result is None:
+        given = listed(str(one) for one in types)
+        raise InputError(f"{function} takes {FUNCTIONS[function].takes}; it got {given}")
+    return result
+
+
+def _fits(given: DataType, wanted: DataType) -> bool:
+    return common_type(given, wanted) is wanted
+
+
+def _fixed(result: DataType, *wanted: DataType, optional: int = 0) -> Check:
+    def check(types: Types) -> DataType | None:
+        if not len(wanted) - optional <= len(types) <= len(wanted):
+            return None
+        return result if all(map(_fits, types, wanted)) else None
+
+    return check
+
+
+def _variadic(result: DataType, wanted: DataType) -> Check:
+    def check(types: Types) -> DataType | None:
+        return result if types and all(_fits(one, wanted) for one in types) else None
+
+    return check
+
+
+def _arithmetic(types: Types) -> DataType | None:
+    both = common_type(*types) if len(types) == 2 else None
+    return both if both is not None and both.is_numeric else None
+
+
+def _sum_check(types: Types) -> DataType | None:
+    if len(types) == 2 and types[0] in (T, DATE) and types[1] is INTERVAL:
+        return T
+    if list(types) == [INTERVAL, T] or list(types) == [INTERVAL, INTERVAL]:
+        return types[1]
+    return _arithmetic(types)
+
+
+def _difference_check(types: Types) -> DataType | None:
+    if list(types) == [T, T]:
+        return INTERVAL
+    if list(types) == [INTERVAL, T]:
+        return None
+    return _sum_check(types)
+
+
+def _division(types: Types) -> DataType | None:
+    return D if _arithmetic(types) is not None else None
+
+
+def _comparison(types: Types) -> DataType | None:
+    both = common_type(*types) if len(types) == 2 else None
+    return B if both is not None else None
+
+
+def _membership(types: Types) -> DataType | None:
+    if len(types) < 2:
+        return None
+    return B if all(common_type(types[0], one) is not None for one in types[1:]) else None
+
+
+def _same(types: Types) -> DataType | None:
+    result = types[0] if types else None
+    for one in types[1:]:
+        result = common_type(result, one) if result is not None else None
+    return result
+
+
+def _if(types: Types) -> DataType | None:
+    return _same(types[1:]) if len(types) == 3 and _fits(types[0], B) else None
+
+
+def _numeric_same(types: Types) -> DataType | None:
+    return types[0] if len(types) == 1 and types[0].is_numeric else None
+
+
+def _negation(types: Types) -> DataType | None:
+    return INTERVAL if list(types) == [INTERVAL] else _numeric_same(types)
+
+
+def _rounding(types: Types) -> DataType | None:
+    fits = len(types) in (1, 2) and types[0].is_numeric and all(map(_fits, types[1:], [N]))
+    return types[0] if fits else None
+
+
+def _one_of(result: DataType, *allowed: DataType) -> Check:
+    def check(types: Types) -> DataType | None:
+        return result if len(types) == 1 and types[0] in allowed else None
+
+    return check
+
+
+def _nullif(types: Types) -> DataType | None:
+    return types[0] if _comparison(types) is not None else None
+
+
+def _anything(types: Types) -> DataType | None:
+    return B if len(types) == 1 else None
+
+
+def _call(name: str) -> Render:
+    return lambda arguments: f"{name}({', '.join(arguments)})"
+
+
+def _infix(symbol: str) -> Render:
+    return lambda arguments: f"({arguments[0]} {symbol} {arguments[1]})"
+
+
+def _prefix(symbol: str) -> Render:
+    return lambda arguments: f"({symbol} {arguments[0]})"
+
+
+def _named(name: str, check: Check, takes: str, sql: str = "") -> tuple[str, Function]:
+    render = _call(sql or name)
+    return name, Function(check, takes, render, render)
+
+
+def _operator(
+    symbol: str, check: Check, takes: str, safe: str = "", render: Render | None = None
+) -> tuple[str, Function]:
+    written = render or _infix(symbol.upper())
+    return symbol, Function(check, takes, written, _call(safe) if safe else written, infix=True)
+
+
+FUNCTIONS: Mapping[str, Function] = dict(
+    [
+        # Arithmetic: integers use the forms that give null on overflow.
+        _operator("+", _sum_check, "two numbers, or a timestamp and an interval", "try_add"),
+        _operator(
+            "-", _difference_check, "two numbers, or a timestamp and an interval", "try_subtract"
+        ),
+        _operator("*", _arithmetic, "two numbers", "try_multiply"),
+        _operator("/", _division, "two numbers", "try_divide"),
+        _operator("%", _arithmetic, "two numbers", "try_mod"),
+        _operator("negate", _negation, "a number or an interval", render=_prefix("-")),
+        # Comparison and logic.
+        *(
+            _operator(symbol, _comparison, "two values of one type")
+            for symbol in ("=", "<>", "<", "<=", ">", ">=", "<=>")
+        ),
+        _operator("and", _fixed(B, B, B), "two conditions"),
+        _operator("or", _fixed(B, B, B), "two conditions"),
+        _operator("not", _fixed(B, B), "a condition", render=_prefix("NOT")),
+        _operator("is_null", _anything, "one value", render=lambda a: f"({a[0]} IS NULL)"),
+        _operator(
+            "in",
+            _membership,
+            "a value and a list of values of its type",
+            render=lambda a: f"({a[0]} IN ({', '.join(a[1:])}))",
+        ),
+        _operator("like", _fixed(B, S, S), "a string and a pattern"),
+        _operator("rlike", _fixed(B, S, S), "a string and a regular expression"),
+        # Choice.
+        _named("coalesce", _same, "values of one type"),
+        _named("if", _if, "a condition and two values of one type"),
+        _named("nullif", _nullif, "two values of one type"),
+        _named("greatest", _same, "values of one type"),
+        _named("least", _same, "values of one type"),
+        # Numbers.
+        _named("abs", _numeric_same, "a number"),
+        _named("sign", _fixed(D, D), "a number"),
+        _named("round", _rounding, "a number and a count of digits"),
+        _named("floor", _fixed(L, D), "a number"),
+        _named("ceil", _fixed(L, D), "a number"),
+        _named("sqrt", _fixed(D, D), "a number"),
+        _named("exp", _fixed(D, D), "a number"),
+        _named("ln", _fixed(D, D), "a number"),
+        _named("log10", _fixed(D, D), "a number"),
+        _named("power", _fixed(D, D, D), "two numbers"),
+        # Strings.
+        _named("lower", _fixed(S, S), "a string"),
+        _named("upper", _fixed(S, S), "a string"),
+        _named("trim", _fixed(S, S), "a string"),
+        _named("length", _fixed(N, S), "a string"),
+        _named("concat", _variadic(S, S), "strings"),
+        _named("substring", _fixed(S, S, N, N, optional=1), "a string, a start and a length"),
+        _named("replace", _fixed(S, S, S, S), "a string, what to replace, and with what"),
+        _named("split_part", _fixed(S, S, S, N), "a string, a separator and a part's number"),
+        _named("regexp_extract", _fixed(S, S, S, N, optional=1), "a string, a pattern, a group"),
+        _named("startswith", _fixed(B, S, S), "a string and its beginning"),
+        _named("endswith", _fixed(B, S, S), "a string and its end"),
+        _named("contains", _fixed(B, S, S), "a string and a part of it"),
+        _named("md5", _fixed(S, S), "a string"),
+        # Times, in UTC.
+        *(
+            _named(part, _one_of(N, T, DATE), "a timestamp or date")
+            for part in ("year", "month", "day", "dayofweek")
+        ),
+        *(_named(part, _fixed(N, T), "a timestamp") for part in ("hour", "minute", "second")),
+        _named("date_trunc", _fixed(T, S, T), "a unit and a timestamp"),
+        _named("date_format", _fixed(S, T, S), "a timestamp and a format"),
+        _named("to_date", _one_of(DATE, T, DATE), "a timestamp"),
+        _named("unix_micros", _fixed(L, T), "a timestamp"),
+        _named("unix_seconds", _fixed(L, T), "a timestamp"),
+        _named("timestamp_seconds", _fixed(T, D), "seconds since 1970"),
+    ]
+)

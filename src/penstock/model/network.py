@@ -1,0 +1,167 @@
+"""A network: all streams, operators and queries of a deployment, and how they hang together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
+
+from penstock.errors import InputError, listed, suggestion
+from penstock.model.operators import Operator
+from penstock.model.schema import Shape, checked_name
+from penstock.model.sources import Sink, Stream
+
+
+@dataclass(frozen=True)
+class Query:
+    """A named result: which stream it is, where it goes, and what is promised about it.
+
+    ``text`` is the SQL it was written as, if it was. No sink means that others read it.
+    """
+
+    name: str
+    stream: str
+    sink: Sink | None = None
+    max_latency_us: int | None = None
+    on: str | None = None
+    text: str = ""
+
+    def __post_init__(self) -> None:
+        checked_name(self.name, "query")
+
+
+@dataclass(frozen=True)
+class Network:
+    """Streams, operators and queries, checked: names differ, inputs exist, nothing goes in circles.
+
+    Operators are kept in an order in which each comes after all it reads; the order depends on
+    the network alone, so the same network prints the same everywhere.
+    """
+
+    streams: tuple[Stream, ...]
+    operators: tuple[Operator, ...]
+    queries: tuple[Query, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_names_differ(
+            [stream.name for stream in self.streams]
+            + [name for operator in self.operators for name in operator.outputs]
+        )
+        _check_names_differ([query.name for query in self.queries], "query")
+        object.__setattr__(self, "operators", _ordered(self.operators, self.shapes))
+        for query in self.queries:
+            if query.stream not in self.shapes:
+                raise unknown_stream(query.stream, self.shapes)
+
+    @cached_property
+    def shapes(self) -> Mapping[str, Shape]:
+        """The shape of every stream and operator output, by name."""
+        shapes = {stream.name: stream.shape for stream in self.streams}
+        for operator in self.operators:
+            shapes.update(operator.outputs)
+        return shapes
+
+    @cached_property
+    def producers(self) -> Mapping[str, Operator]:
+        """The operator behind every stream that is not from outside."""
+        return {name: operator for operator in self.operators for name in operator.outputs}
+
+    @cached_property
+    def readers(self) -> Mapping[str, tuple[Operator, ...]]:
+        """The operators that read each stream, in order."""
+        readers: dict[str, list[Operator]] = {name: [] for name in self.shapes}
+        for operator in self.operators:
+            for input in operator.inputs:
+                readers[input.stream].append(operator)
+        return {name: tuple(found) for name, found in readers.items()}
+
+    def stream(self, name: str) -> Stream:
+        """The outside stream called ``name``."""
+        for stream in self.streams:
+            if stream.name == name:
+                return stream
+        raise unknown_stream(name, [stream.name for stream in self.streams])
+
+    def query(self, name: str) -> Query:
+        """The query called ``name``."""
+        for query in self.queries:
+            if query.name == name:
+                return query
+        names = [query.name for query in self.queries]
+        hint = f"There are {listed(names)}. {suggestion(name, names)}".strip()
+        raise InputError(f"no query {name}", hint=hint)
+
+    def upstream(self, streams: Iterable[str]) -> frozenset[str]:
+        """All streams that ``streams`` depend on, themselves included."""
+        found: set[str] = set()
+        waiting = list(streams)
+        while waiting:
+            name = waiting.pop()
+            if name in found:
+                continue
+            found.add(name)
+            producer = self.producers.get(name)
+            waiting += [input.stream for input in producer.inputs] if producer else []
+        return frozenset(found)
+
+
+@dataclass(frozen=True)
+class NodeSpec:
+    """A node to run on: how many cores and how much memory it may use."""
+
+    name: str
+    cores: int = 1
+    memory_bytes: int = 1 << 30
+
+    def __post_init__(self) -> None:
+        checked_name(self.name, "node")
+        if self.cores < 1:
+            raise InputError(f"node {self.name} has {self.cores} cores", hint="Give at least one.")
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """Everything one deployment file says."""
+
+    name: str
+    network: Network
+    nodes: tuple[NodeSpec, ...] = ()
+    placement: str = ""
+    balance: Mapping[str, object] = field(default_factory=dict)
+
+
+def unknown_stream(name: str, names: Iterable[str]) -> InputError:
+    """The error for a stream that does not exist."""
+    known = list(names)
+    hint = f"There are {listed(known)}. {suggestion(name, known)}".strip()
+    return InputError(f"no stream {name}", hint=hint)
+
+
+def _check_names_differ(names: list[str], what: str = "stream or query") -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name.lower() in seen:
+            raise InputError(f"two of a {what} are called {name}", hint="Rename one of them.")
+        seen.add(name.lower())
+
+
+def _ordered(operators: tuple[Operator, ...], shapes: Mapping[str, Shape]) -> tuple[Operator, ...]:
+    behind = {name: operator.name for operator in operators for name in operator.outputs}
+    by_name = {operator.name: operator for operator in operators}
+    sorter: TopologicalSorter[str] = TopologicalSorter()
+    for operator in operators:
+        for input in operator.inputs:
+            if input.stream not in shapes:
+                raise unknown_stream(input.stream, shapes)
+        sorter.add(
+            operator.name, *(behind[one.stream] for one in operator.inputs if one.stream in behind)
+        )
+    try:
+        return tuple(by_name[name] for name in sorter.static_order())
+    except CycleError as error:
+        circle = " -> ".join(reversed(error.args[1]))
+        raise InputError(
+            f"these read each other in a circle: {circle}",
+            hint="Break it by reading from a stream instead.",
+        ) from None

@@ -1,0 +1,189 @@
+"""Columns of a stream, and the shape a stream has: its columns, its event time, its disorder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from penstock.errors import InputError, listed, suggestion
+from penstock.model.types import DataType, data_type
+
+NAME_PATTERN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def checked_name(name: str, what: str) -> str:
+    """``name`` if it can name a ``what``: letters, digits and underscores, no leading digit.
+
+    Names become parts of paths and SQL, so nothing else is let in. Two leading underscores are
+    kept for columns that Penstock adds itself.
+    """
+    if not NAME_PATTERN.fullmatch(name):
+        raise InputError(
+            f"{name!r} cannot name a {what}",
+            hint="Use letters, digits and underscores, starting with a letter.",
+        )
+    if name.startswith("__"):
+        raise InputError(
+            f"{name!r} cannot name a {what}: two leading underscores are reserved",
+            hint=f"Call it {name.lstrip('_') or what}.",
+        )
+    return name
+
+
+@dataclass(frozen=True)
+class Field:
+    """One column: its name and type."""
+
+    name: str
+    type: DataType
+
+    def __post_init__(self) -> None:
+        checked_name(self.name, "column")
+        if not self.type.is_storable:
+            raise InputError(
+                f"column {self.name} cannot have the type {self.type}",
+                hint="Cast it, for example CAST(… AS string).",
+            )
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.type}"
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Named, typed columns in order; names differ, upper and lower case counting as the same.
+
+    >>> schema = Schema.parse("ts timestamp, home string, kwh double")
+    >>> schema["KWH"]
+    Field(name='kwh', type=<DataType.DOUBLE: 'double'>)
+    >>> print(schema)
+    ts timestamp, home string, kwh double
+    """
+
+    fields: tuple[Field, ...]
+
+    def __post_init__(self) -> None:
+        if not self.fields:
+            raise InputError("a schema without columns", hint="Name at least one column.")
+        seen: set[str] = set()
+        for field in self.fields:
+            if field.name.lower() in seen:
+                raise InputError(f"two columns are called {field.name}", hint="Rename one with AS.")
+            seen.add(field.name.lower())
+
+    @classmethod
+    def parse(cls, text: str) -> Schema:
+        """The schema written as ``name type, name type``."""
+        return cls(tuple(_parse_field(part) for part in re.split(r",(?![^(]*\))", text)))
+
+    @classmethod
+    def of(cls, columns: Iterable[tuple[str, DataType]]) -> Schema:
+        """The schema of (name, type) pairs."""
+        return cls(tuple(Field(name, type) for name, type in columns))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(field.name for field in self.fields)
+
+    def find(self, name: str) -> Field | None:
+        """The column called ``name`` in any case, or None."""
+        folded = name.lower()
+        return next((one for one in self.fields if one.name.lower() == folded), None)
+
+    def __getitem__(self, name: str) -> Field:
+        field = self.find(name)
+        if field is None:
+            hint = f"It has {listed(self.names)}. {suggestion(name, self.names)}".strip()
+            raise InputError(f"no column {name}", hint=hint)
+        return field
+
+    def __contains__(self, name: str) -> bool:
+        return self.find(name) is not None
+
+    def __iter__(self) -> Iterator[Field]:
+        return iter(self.fields)
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.fields))
+
+
+def _parse_field(text: str) -> Field:
+    words = text.split(None, 1)
+    if len(words) != 2:
+        raise InputError(
+            f"{text.strip()!r} is not a column",
+            hint="Write its name and its type, for example kwh double.",
+        )
+    return Field(words[0], data_type(words[1]))
+
+
+@dataclass(frozen=True)
+class TimeColumn:
+    """A timestamp column that a stream's watermark says something about.
+
+    Rows still to come have this column at or after the stream's watermark less ``behind_us``.
+    """
+
+    column: str
+    behind_us: int = 0
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What flows through a stream: its columns, and what is known about their times.
+
+    ``times`` lists the columns bounded by the stream's watermark; the first is *the* event time,
+    and the watermark is counted in it (so it is never behind). ``watermarked`` says whether
+    anybody promised how far rows may be out of order: without that no window ever closes.
+
+    >>> print(Shape.timed(Schema.parse("ts timestamp, kwh double"), "ts"))
+    ts timestamp, kwh double; event time ts
+    """
+
+    schema: Schema
+    times: tuple[TimeColumn, ...] = ()
+    watermarked: bool = True
+
+    def __post_init__(self) -> None:
+        for time in self.times:
+            column = self.schema[time.column]
+            if column.type is not DataType.TIMESTAMP:
+                raise InputError(
+                    f"event time {column.name} is a {column.type}, not a timestamp",
+                    hint="Declare the column as timestamp, or cast it in a query.",
+                )
+        if self.times and self.times[0].behind_us != 0:
+            raise ValueError("a watermark is counted in the first time column")
+
+    @classmethod
+    def timed(cls, schema: Schema, event_time: str, watermarked: bool = True) -> Shape:
+        """A shape with one event-time column."""
+        return cls(schema, (TimeColumn(schema[event_time].name),), watermarked)
+
+    @property
+    def event_time(self) -> str | None:
+        """The name of the event-time column, if there is one."""
+        return self.times[0].column if self.times else None
+
+    def __str__(self) -> str:
+        if not self.times:
+            return str(self.schema)
+        note = "" if self.watermarked else " (no lateness given)"
+        return f"{self.schema}; event time {self.event_time}{note}"
+
+
+def leading(times: Iterable[TimeColumn]) -> tuple[tuple[TimeColumn, ...], int]:
+    """Time columns counted from the least delayed one, and by how much that is behind.
+
+    >>> leading([TimeColumn("start", 60), TimeColumn("end", 10)])
+    ((TimeColumn(column='end', behind_us=0), TimeColumn(column='start', behind_us=50)), 10)
+    """
+    ordered = sorted(times, key=lambda one: one.behind_us)
+    if not ordered:
+        return (), 0
+    delay_us = ordered[0].behind_us
+    return tuple(TimeColumn(one.column, one.behind_us - delay_us) for one in ordered), delay_us
