@@ -77,7 +77,7 @@ class Draws:
 
 def fraction(bits: Bits) -> Reals:
     """The real number in [0, 1) that the upper 53 bits stand for."""
-    return (bits >> np.uint64(11)) * 2.0**-53
+    return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 @lru_cache(maxsize=1024)

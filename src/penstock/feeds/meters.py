@@ -28,13 +28,14 @@ _US_PER_MINUTE = 60 * US_PER_S
 # 1970-01-01 was a Thursday; the table of a week begins on Monday.
 _MONDAY_TO_EPOCH_MINUTES = 3 * _MINUTES_PER_DAY
 
+_MOST_HOMES = 1_000_000
 _HOMES_PER_DISTRICT = 30
 _TYPICAL_KW = 0.45
 _SPREAD_OF_HOMES = 0.45  # standard deviation of the logarithm of a home's load
 _SPREAD_OF_READINGS = 0.35  # the same for a reading around its home's profile
 _ONE_HEAVY_HOME_IN = 40  # electric heating or a car
 _HEAVY_FACTOR = 4.0
-_NOISE_BITS = 12
+_NOISE_STEPS = 4_096
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +62,10 @@ class Meters(Generated):
     districts: int | None = None
 
     def __post_init__(self) -> None:
-        check(self.homes >= 1, f"meters need at least 1 home; got {self.homes}")
+        check(
+            1 <= self.homes <= _MOST_HOMES,
+            f"meters need 1 to {_MOST_HOMES:,} homes; got {self.homes}",
+        )
         check_positive("the period between readings", self.every_s)
         check(
             self._every_us >= self.homes,
@@ -116,11 +120,12 @@ class Meters(Generated):
     def _offsets_us(self, first: int, stop: int) -> Integers:
         # Homes take turns: the period is divided evenly among them.
         period, turn = np.divmod(np.arange(first, stop), self.homes)
-        return period * self._every_us + turn * self._every_us // self.homes
+        offsets_us: Integers = period * self._every_us + turn * self._every_us // self.homes
+        return offsets_us
 
     def _count_before(self, offset_us: int) -> int:
         periods, rest_us = divmod(offset_us, self._every_us)
-        # Turn k, at floor(k * every / homes), is before rest if and only if k * every < rest * homes.
+        # Turn k, at floor(k * every / homes), is before rest exactly if k * every < rest * homes.
         turns = -(-rest_us * self.homes // self._every_us)
         return periods * self.homes + turns
 
@@ -138,10 +143,10 @@ class Meters(Generated):
     def _kwh(self, index: Integers, home: Integers, time_us: Integers) -> Reals:
         # Only table look-ups and products: their results have the same bits on every processor.
         minute = (time_us // _US_PER_MINUTE + _MONDAY_TO_EPOCH_MINUTES) % _MINUTES_PER_WEEK
-        noise = Draws(self.seed, "meters.noise").bits(index) >> np.uint64(64 - _NOISE_BITS)
+        noise = Draws(self.seed, "meters.noise").below(_NOISE_STEPS, index)
         kwh = _week(self.bursts, self.every_s)[minute]
         kwh *= _loads(self.homes, self.seed)[home]
-        kwh *= _noise()[noise.view(np.int64)]
+        kwh *= _noise()[noise]
         kwh *= 1_000.0
         return np.rint(kwh) / 1_000.0
 
@@ -156,9 +161,10 @@ def _turns(homes: int, seed: int) -> Integers:
 def _names(homes: int, districts: int) -> tuple[pa.Array, pa.Array]:
     """The name and the district of every home; districts are of equal size, give or take one."""
     home_digits, district_digits = max(4, len(str(homes))), max(2, len(str(districts)))
+    members = [home * districts // homes + 1 for home in range(homes)]
     return (
         pa.array([f"h{home + 1:0{home_digits}d}" for home in range(homes)]),
-        pa.array([f"d{home * districts // homes + 1:0{district_digits}d}" for home in range(homes)]),
+        pa.array([f"d{district:0{district_digits}d}" for district in members]),
     )
 
 
@@ -176,8 +182,8 @@ def _loads(homes: int, seed: int) -> Reals:
 @lru_cache(maxsize=1)
 def _noise() -> Reals:
     """Equally likely factors of a reading: quantiles of a lognormal law with mean 1."""
-    steps = 1 << _NOISE_BITS
-    factors = np.exp(_SPREAD_OF_READINGS * ndtri((np.arange(steps) + 0.5) / steps))
+    quantiles = (np.arange(_NOISE_STEPS) + 0.5) / _NOISE_STEPS
+    factors = np.exp(_SPREAD_OF_READINGS * ndtri(quantiles))
     return _settled(factors / factors.mean())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from penstock.model.operators import Operator
+from penstock.model.operators import Operator, SqlWrite
 from penstock.model.schema import checked_name
 
 
@@ -12,14 +12,16 @@ from penstock.model.schema import checked_name
 class Fragment:
     """Connected operators with one output, run as one streaming query with one checkpoint.
 
-    ``inputs`` are the streams read from outside or from other fragments' channels; ``output`` is
-    the stream it gives; ``queries`` the queries whose result that stream is.
+    ``inputs`` are the streams it reads from outside or from other fragments; ``output`` is the
+    stream it gives, ``queries`` the queries whose result that is, ``writes`` what puts it into
+    databases. ``is_read`` says that other fragments read it through a channel.
     """
 
     name: str
     inputs: tuple[str, ...]
     operators: tuple[Operator, ...]
     output: str
+    writes: tuple[SqlWrite, ...] = ()
     queries: tuple[str, ...] = ()
     is_read: bool = False
 
@@ -29,3 +31,12 @@ class Fragment:
     @property
     def stateful(self) -> bool:
         return any(operator.stateful for operator in self.operators)
+
+    @property
+    def delay_us(self) -> int:
+        """How far the output's watermark lies behind that of the inputs."""
+        delays = dict.fromkeys(self.inputs, 0)
+        for operator in self.operators:
+            behind = max(delays.get(input.stream, 0) for input in operator.inputs)
+            delays |= dict.fromkeys(operator.outputs, behind + operator.delay_us)
+        return delays.get(self.output, 0)

@@ -150,7 +150,7 @@ def _ordered(operators: tuple[Operator, ...], shapes: Mapping[str, Shape]) -> tu
     behind = {name: operator.name for operator in operators for name in operator.outputs}
     by_name = {operator.name: operator for operator in operators}
     sorter: TopologicalSorter[str] = TopologicalSorter()
-    for operator in operators:
+    for operator in sorted(operators, key=lambda one: one.name):
         for input in operator.inputs:
             if input.stream not in shapes:
                 raise unknown_stream(input.stream, shapes)

@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 
 from penstock.errors import InputError, listed
 from penstock.model.aggregates import AggregateCall
-from penstock.model.expressions import Column, Expression, columns_of, to_sql, type_of
+from penstock.model.expressions import Column, Expression, to_sql, type_of
 from penstock.model.schema import Field, Schema, Shape, TimeColumn, checked_name, leading
 from penstock.model.sources import Database, Table
 from penstock.model.types import DataType, common_type
@@ -498,22 +498,3 @@ def check_windowable(input: Input, what: str) -> None:
             f"{what} over {input.stream} needs a watermark, and {input.stream} has none",
             hint="Say how far rows may be out of order, for example lateness: 2min.",
         )
-
-
-def columns_read(operator: Operator) -> tuple[frozenset[str], ...] | None:
-    """The columns ``operator`` needs of each input; None when it needs what its readers need.
-
-    Filters, switches and the like hand rows on whole, so what they need is not all of it.
-    """
-    match operator:
-        case Map(columns=columns):
-            return (frozenset().union(*(columns_of(one) for _, one in columns)),)
-        case Aggregate(input=input, keys=keys, aggregates=aggregates):
-            used = [columns_of(key) for _, key in keys]
-            used += [columns_of(one) for _, call in aggregates for one in call.arguments]
-            assert input.shape.event_time is not None
-            return (frozenset({input.shape.event_time}).union(*used),)
-        case PythonOperator(input=input) | SqlWrite(input=input):
-            return (frozenset(input.schema.names),)
-        case _:
-            return None

@@ -1,0 +1,1 @@
+"""Where it starts: which operators run together, and where."""

@@ -1,0 +1,89 @@
+"""What the joins of a flow work out from what was written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from penstock.errors import InputError
+from penstock.model.durations import duration_us
+from penstock.model.schema import Schema
+from penstock.model.windows import TimeBound
+
+Duration = str | int | float
+Columns = str | Iterable[str] | Mapping[str, str]
+Pairs = tuple[tuple[str, str], ...]
+
+
+def time_bound(
+    within: Duration | None, before: Duration | None, after: Duration | None
+) -> TimeBound:
+    """How far apart joined rows may be.
+
+    >>> print(time_bound(None, "5 min", None))
+    right in left -5 minutes .. +0 seconds
+    """
+    if within is not None and (before is not None or after is not None):
+        raise InputError(
+            "a join with both within and before or after",
+            hint="within sets both before and after; give it alone.",
+        )
+    if within is not None:
+        return TimeBound(-signed_us(within), signed_us(within))
+    if before is None and after is None:
+        raise InputError(
+            "a join without a time bound would keep all rows for ever",
+            hint='Say how far apart the rows may be, for example within="5 min".',
+        )
+    return TimeBound(-signed_us(before or 0), signed_us(after or 0))
+
+
+def signed_us(written: Duration) -> int:
+    """Microseconds of a duration that may have a minus.
+
+    >>> signed_us("-5 min"), signed_us(2)
+    (-300000000, 2000000)
+    """
+    if isinstance(written, str) and written.strip().startswith("-"):
+        return -duration_us(written.strip()[1:])
+    return duration_us(written)
+
+
+def column_pairs(written: Columns) -> Pairs:
+    """Pairs of a column of ours and one of theirs.
+
+    >>> column_pairs("home"), column_pairs({"home": "id"})
+    ((('home', 'home'),), (('home', 'id'),))
+    """
+    if isinstance(written, str):
+        return ((written, written),)
+    if isinstance(written, Mapping):
+        return tuple(written.items())
+    return tuple((one, one) for one in written)
+
+
+def equal_columns(written: Columns, left: Schema, right: Schema) -> Pairs:
+    """The compared columns as the schemas spell them; raises where there are none such."""
+    return tuple((left[ours].name, right[theirs].name) for ours, theirs in column_pairs(written))
+
+
+def apart(theirs: str, ours: Schema, suffix: str) -> str:
+    """A name for their column that none of ours has.
+
+    >>> apart("kwh", Schema.parse("home string, kwh double"), "_right")
+    'kwh_right'
+    """
+    return f"{theirs}{suffix}" if theirs in ours else theirs
+
+
+def added_columns(
+    written: Columns | None, equal: Pairs, ours: Schema, table: Schema, suffix: str
+) -> Pairs:
+    """The columns a table adds: their new names, and what they are called there."""
+    if isinstance(written, Mapping):
+        return tuple((new, table[column].name) for new, column in written.items())
+    if written is None:
+        compared = {theirs for _, theirs in equal}
+        names = [name for name in table.names if name not in compared]
+    else:
+        names = [table[name].name for name, _ in column_pairs(written)]
+    return tuple((apart(name, ours, suffix), name) for name in names)

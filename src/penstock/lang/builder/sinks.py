@@ -1,0 +1,48 @@
+"""Sinks of queries, as in ``ps.sinks.files("out", "parquet")``; nothing is opened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from penstock.lang.deployment.ends import TableSink
+from penstock.lang.deployment.locations import complete_database, complete_path, expanded
+from penstock.model.sources import (
+    ConsoleSink,
+    FileSink,
+    KafkaSink,
+    MemorySink,
+    checked_format,
+)
+
+
+def console() -> ConsoleSink:
+    """Results are shown in the terminal."""
+    return ConsoleSink()
+
+
+def memory() -> MemorySink:
+    """Results are kept in the process that runs the query."""
+    return MemorySink()
+
+
+def none() -> None:
+    """Results go nowhere: the query is there for others to read."""
+
+
+def files(path: str | Path, format: str = "parquet") -> FileSink:
+    """Results are appended to files in a directory."""
+    return FileSink(complete_path(str(path), Path.cwd()), checked_format(format))
+
+
+def table(name: str, database: str) -> TableSink:
+    """Results are appended to a database table.
+
+    >>> table("load", "postgresql://ann@db/ami").table
+    'load'
+    """
+    return TableSink(name, complete_database(database, Path.cwd()))
+
+
+def kafka(brokers: str, topic: str) -> KafkaSink:
+    """Results become records of a Kafka topic."""
+    return KafkaSink(expanded(brokers), topic)

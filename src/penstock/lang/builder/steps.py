@@ -1,0 +1,70 @@
+"""What stands behind a flow: operators whose final names are not known yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING
+
+from penstock.model.operators import Input, Operator
+
+if TYPE_CHECKING:
+    from penstock.lang.builder.flow import Flow
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """Operators that make one flow from others; two steps are the same only if they are one.
+
+    The last operator is called ``label`` and gives the result, the names of the others begin with
+    ``label``; all are names for the time being, replaced when a network is assembled. ``reads``
+    are the flows behind the inputs, by the names the inputs use. ``name`` is what the user called
+    it, ``sql`` the text it was written as.
+    """
+
+    operators: tuple[Operator, ...]
+    reads: Mapping[str, Flow]
+    name: str | None = None
+    sql: str = ""
+
+    @property
+    def label(self) -> str:
+        return self.operators[-1].name
+
+    def named(self, name: str) -> Step:
+        """Another step that does the same under a name of its own."""
+        return replace(self, operators=self.finished(name, {}), name=name)
+
+    def finished(self, name: str, streams: Mapping[str, str]) -> tuple[Operator, ...]:
+        """The operators called after ``name``, reading ``streams`` for the names in ``reads``."""
+        names = {one.name: name + one.name[len(self.label) :] for one in self.operators}
+        outputs = {
+            output: names[one.name] + output[len(one.name) :]
+            for one in self.operators
+            for output in one.outputs
+        }
+        return tuple(renamed(one, names[one.name], outputs | streams) for one in self.operators)
+
+
+def renamed(operator: Operator, name: str, streams: Mapping[str, str]) -> Operator:
+    """The operator under another name, reading other streams of the same shapes.
+
+    >>> from penstock.model.operators import Union
+    >>> from penstock.model.schema import Schema, Shape
+    >>> one = Input("one", Shape(Schema.parse("kwh double")))
+    >>> both = renamed(Union("both", (one, one)), "twice", {"one": "two"})
+    >>> both.name, [input.stream for input in both.inputs]
+    ('twice', ['two', 'two'])
+    """
+    changed = {
+        field.name: _moved(getattr(operator, field.name), streams) for field in fields(operator)
+    }
+    return replace(operator, **(changed | {"name": name}))
+
+
+def _moved(value: object, streams: Mapping[str, str]) -> object:
+    if isinstance(value, Input):
+        return Input(streams.get(value.stream, value.stream), value.shape)
+    if isinstance(value, tuple):
+        return tuple(_moved(one, streams) for one in value)
+    return value

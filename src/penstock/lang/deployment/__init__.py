@@ -1,0 +1,6 @@
+"""Deployment files: reading and printing them."""
+
+from penstock.lang.deployment.printing import deployment_yaml
+from penstock.lang.deployment.reading import parse_deployment, read_deployment
+
+__all__ = ["deployment_yaml", "parse_deployment", "read_deployment"]

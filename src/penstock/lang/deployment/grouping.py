@@ -1,0 +1,160 @@
+"""Which operators of a network are written together: a query with all that only it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from penstock.errors import InputError, PenstockError
+from penstock.lang.deployment.drafts import write_name
+from penstock.lang.sql import Catalog, parse_query, query_sql, references
+from penstock.model.network import Network
+from penstock.model.operators import Operator, PythonOperator, SqlWrite, Switch, TableJoin
+from penstock.model.schema import Shape
+from penstock.model.sources import GeneratorSource, Stream, Table
+
+_APART = (Switch, PythonOperator)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Operators that make one named thing: the last gives it, nobody else reads the others.
+
+    ``streams`` are the shapes of what they read, ``write`` the side branch that writes the result
+    to a database table.
+    """
+
+    operators: tuple[Operator, ...]
+    streams: Mapping[str, Shape]
+    write: SqlWrite | None = None
+
+    @property
+    def root(self) -> Operator:
+        return self.operators[-1]
+
+    @cached_property
+    def sql(self) -> str:
+        """A query that gives the same."""
+        outside = tuple(_stand_in(name, shape) for name, shape in self.streams.items())
+        return query_sql(Network(outside, self.operators), self.root.name)
+
+    def reads_back(self) -> bool:
+        """Whether the SQL means exactly these operators, names included."""
+        tables = {one.name: one for one in _tables(self.operators)}
+        try:
+            read = parse_query(self.root.name, self.sql, Catalog(self.streams, tables))
+        except PenstockError:
+            return False
+        return {one.name: one for one in read.operators} == {
+            one.name: one for one in self.operators
+        }
+
+
+def _stand_in(name: str, shape: Shape) -> Stream:
+    """A stream from outside of this shape; where it comes from does not matter here."""
+    timed = bool(shape.times) and shape.watermarked
+    return Stream(name, GeneratorSource(name), shape, 0 if timed else None)
+
+
+def groups_of(network: Network) -> tuple[Group, ...]:
+    """The groups, each after those it reads; every operator is in one of them.
+
+    What a query's own text names is a group of its own, and so is what SQL cannot say. A group
+    whose SQL would not read back is split into its operators.
+    """
+    roots = _must_be_roots(network)
+    while True:
+        groups = grouped(network, roots)
+        unclear = [one for one in groups if len(one.operators) > 1 and not _is_clear(one, network)]
+        if not unclear:
+            return groups
+        roots |= {operator.name for one in unclear for operator in one.operators}
+
+
+def _is_clear(group: Group, network: Network) -> bool:
+    texts = {query.stream: query.text for query in network.queries}
+    return bool(texts.get(group.root.name)) or group.reads_back()
+
+
+def grouped(network: Network, roots: Iterable[str]) -> tuple[Group, ...]:
+    """The groups that end in ``roots``, wherever else they must end."""
+    named = set(roots)
+    owner: dict[str, str] = {}
+    for operator in reversed(network.operators):
+        owner[operator.name] = _owner(operator, network, named, owner)
+    members: dict[str, list[Operator]] = {}
+    writes = {one.name: one for one in network.operators if is_write(one, network)}
+    for operator in network.operators:
+        if operator.name not in writes:
+            members.setdefault(owner[operator.name], []).append(operator)
+    return tuple(
+        _group(members[operator.name], network, writes)
+        for operator in network.operators
+        if operator.name in members
+    )
+
+
+def _owner(
+    operator: Operator, network: Network, roots: set[str], owner: Mapping[str, str]
+) -> str:
+    readers = network.readers.get(operator.name, ())
+    owners = {owner[reader.name] for reader in readers}
+    if operator.name in roots or len(owners) != 1 or isinstance(operator, _APART):
+        return operator.name
+    (only,) = owners
+    return only if operator.name.startswith(f"{only}_") else operator.name
+
+
+def _group(
+    operators: list[Operator], network: Network, writes: Mapping[str, Operator]
+) -> Group:
+    own = {operator.name for operator in operators}
+    read = [one.stream for operator in operators for one in operator.inputs]
+    streams = {name: network.shapes[name] for name in read if name not in own}
+    write = writes.get(write_name(operators[-1].name))
+    return Group(tuple(operators), streams, write if isinstance(write, SqlWrite) else None)
+
+
+def is_write(operator: Operator, network: Network) -> bool:
+    """Whether the operator is a query's side branch into a database table."""
+    if not isinstance(operator, SqlWrite):
+        return False
+    queries = {query.stream for query in network.queries if query.stream == query.name}
+    stream = operator.input.stream
+    return stream in queries and operator.name == write_name(stream)
+
+
+def _must_be_roots(network: Network) -> set[str]:
+    roots = {query.stream for query in network.queries}
+    for query in network.queries:
+        roots |= references(query.text) if query.text else set()
+    for operator in network.operators:
+        if isinstance(operator, _APART):
+            roots |= {input.stream for input in operator.inputs}
+        if is_write(operator, network):
+            roots.add(operator.name)
+    return roots
+
+
+def tables_of(network: Network) -> tuple[Table, ...]:
+    """The tables that operators join with or insert into, in the order of their names."""
+    inserted = [
+        Table(one.table, one.input.schema, database=one.database)
+        for one in network.operators
+        if isinstance(one, SqlWrite) and not is_write(one, network)
+    ]
+    return _tables(network.operators, inserted)
+
+
+def _tables(operators: Iterable[Operator], more: Iterable[Table] = ()) -> tuple[Table, ...]:
+    joined = [one.table for one in operators if isinstance(one, TableJoin)]
+    tables: dict[str, Table] = {}
+    for table in (*joined, *more):
+        if tables.setdefault(table.name, table) != table:
+            raise InputError(
+                f"two different tables are called {table.name}", hint="Rename one of them."
+            )
+    return tuple(tables[name] for name in sorted(tables))
+
+

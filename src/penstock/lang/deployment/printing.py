@@ -1,0 +1,195 @@
+"""Printing a deployment as a file that reads back as the same deployment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap
+from ruamel.yaml.scalarstring import LiteralScalarString
+
+from penstock.lang.deployment.grouping import Group, groups_of, tables_of
+from penstock.lang.deployment.locations import hidden_password
+from penstock.lang.deployment.sizes import memory_text
+from penstock.lang.sql import expression_sql
+from penstock.model.durations import duration_text
+from penstock.model.network import Deployment, NodeSpec, Query
+from penstock.model.operators import PythonOperator, SqlWrite, Switch
+from penstock.model.sources import (
+    ConsoleSink,
+    CsvLayout,
+    Database,
+    DirectorySource,
+    FileSink,
+    GeneratorSource,
+    KafkaSink,
+    KafkaSource,
+    MemorySink,
+    ReplaySource,
+    Sink,
+    Source,
+    Stream,
+    Table,
+)
+
+Settings = dict[str, object]
+
+
+def deployment_yaml(
+    deployment: Deployment, folder: Path | None = None, *, show_passwords: bool = False
+) -> str:
+    """The deployment as the text of a deployment file; reading it gives the deployment again.
+
+    Paths below ``folder`` are written relative to it, others in full. A password in a database URL
+    becomes an environment variable to set, unless ``show_passwords``.
+    """
+    printer = _Printer(folder, show_passwords)
+    network = deployment.network
+    groups = groups_of(network)
+    queries = {query.name for query in network.queries}
+    derived = {
+        one.root.name: printer.derived(one) for one in groups if one.root.name not in queries
+    }
+    by_name = {one.root.name: one for one in groups}
+    sections: Settings = {
+        "streams": {one.name: printer.stream(one) for one in network.streams} | derived,
+        "tables": {one.name: printer.table(one) for one in tables_of(network)},
+        "queries": {one.name: printer.query(one, by_name[one.stream]) for one in network.queries},
+        "nodes": {one.name: _node(one) for one in deployment.nodes},
+        "placement": deployment.placement,
+        "balance": _inline(deployment.balance) if deployment.balance else {},
+    }
+    return _dumped({name: section for name, section in sections.items() if section})
+
+
+@dataclass(frozen=True)
+class _Printer:
+    """How locations are to be written."""
+
+    folder: Path | None
+    show_passwords: bool
+
+    def stream(self, stream: Stream) -> Settings:
+        """The settings of a stream from outside."""
+        settings: Settings = {
+            "source": _inline(self._source(stream.source)),
+            "schema": str(stream.shape.schema),
+        }
+        if stream.shape.event_time:
+            settings["event_time"] = stream.shape.event_time
+        if stream.lateness_us is not None:
+            settings["lateness"] = duration_text(stream.lateness_us)
+        if stream.idle_timeout_us is not None:
+            settings["idle_timeout"] = duration_text(stream.idle_timeout_us)
+        return settings
+
+    def derived(self, group: Group) -> Settings:
+        """The settings of a stream made from others."""
+        match group.root:
+            case Switch(input=input, cases=cases):
+                conditions = {label: expression_sql(one) for label, one in cases}
+                return {"from": input.stream, "switch": conditions}
+            case PythonOperator(input=input, function=function, schema=schema):
+                return {"from": input.stream, "python": function, "schema": str(schema)}
+            case _:
+                return {"sql": _sql(group.sql)}
+
+    def table(self, table: Table) -> Settings:
+        """The settings of a table."""
+        schema = str(table.schema)
+        if table.database is not None:
+            named = {"table": table.table} if table.table else {}
+            return {"database": self._database(table.database), **named, "schema": schema}
+        assert table.path is not None
+        layout = _layout(table.layout)
+        return {"file": self._path(table.path), "format": table.format, **layout, "schema": schema}
+
+    def query(self, query: Query, group: Group) -> Settings | str:
+        """The settings of a query."""
+        settings: Settings = {"sql": _sql(query.text or group.sql)}
+        to = self._to(query.sink, group)
+        if to is not None:
+            settings["to"] = to
+        if query.max_latency_us is not None:
+            settings["max_latency"] = duration_text(query.max_latency_us)
+        if query.on is not None:
+            settings["on"] = query.on
+        return settings
+
+    def _to(self, sink: Sink | None, group: Group) -> object:
+        match sink:
+            case ConsoleSink():
+                return None
+            case MemorySink():
+                return "memory"
+            case FileSink(path, format):
+                return _inline({"files": self._path(path), "format": format})
+            case KafkaSink(brokers, topic):
+                return _inline({"kafka": brokers, "topic": topic})
+        if group.write is not None:
+            written = group.write
+            database = self._database(written.database)
+            return _inline({"table": written.table, "database": database})
+        return None if isinstance(group.root, SqlWrite) else "none"
+
+    def _source(self, source: Source) -> Settings:
+        match source:
+            case GeneratorSource(name, options):
+                return {"generate": name, **options}
+            case KafkaSource(brokers, topic, finished):
+                return {"kafka": brokers, "topic": topic, **_if(finished, "finished")}
+            case ReplaySource(path, format, layout, speedup):
+                pace = "max" if speedup is None else speedup
+                settings = {"replay": self._path(path), "format": format, "speedup": pace}
+                return settings | _layout(layout)
+            case DirectorySource(path, format, layout, pattern, finished):
+                chosen = {} if pattern == "*" else {"pattern": pattern}
+                settings = {"directory": self._path(path), "format": format, **chosen}
+                return settings | _if(finished, "finished") | _layout(layout)
+
+    def _path(self, path: Path) -> str:
+        if self.folder is not None and path.is_relative_to(self.folder):
+            return str(path.relative_to(self.folder))
+        return str(path)
+
+    def _database(self, database: Database) -> str:
+        url = database.url if self.show_passwords else hidden_password(database.url)
+        scheme, slashes, path = url.partition(":///")
+        if scheme.startswith("sqlite") and slashes:
+            return f"{scheme}{slashes}{self._path(Path(path))}"
+        return url
+
+
+def _if(holds: bool, name: str) -> Settings:
+    return {name: True} if holds else {}
+
+
+def _layout(layout: CsvLayout) -> Settings:
+    usual, given = vars(CsvLayout()), vars(layout)
+    return {name: value for name, value in given.items() if value != usual[name]}
+
+
+def _node(node: NodeSpec) -> CommentedMap:
+    return _inline({"cores": node.cores, "memory": memory_text(node.memory_bytes)})
+
+
+def _inline(settings: Mapping[str, object]) -> CommentedMap:
+    flow = CommentedMap(settings)
+    flow.fa.set_flow_style()
+    return flow
+
+
+def _sql(text: str) -> str:
+    return LiteralScalarString(text) if "\n" in text else text
+
+
+def _dumped(sections: Mapping[str, object]) -> str:
+    yaml = YAML(typ="rt", pure=True)
+    yaml.width = 1 << 16
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    text = StringIO()
+    yaml.dump(dict(sections), text)
+    return text.getvalue()

@@ -1,0 +1,268 @@
+"""From syntax tree to expression: what each node means, checked as it is built.
+
+What a column, an aggregate or a grouped expression means depends on the clause; a
+:class:`Scope` answers that. Everything else is here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Protocol, cast
+
+from sqlglot import exp
+
+from penstock.errors import InputError
+from penstock.lang.sql import literals
+from penstock.lang.sql.functions import WINDOWS, aggregate_name, function_call
+from penstock.lang.sql.places import Written
+from penstock.lang.sql.syntax import DIALECT
+from penstock.model.expressions import Call, Case, Cast, Expression, Literal, type_of
+from penstock.model.schema import Schema
+from penstock.model.types import DataType, data_type
+
+
+class Scope(Protocol):
+    """What names mean in a clause."""
+
+    @property
+    def written(self) -> Written: ...
+
+    @property
+    def schema(self) -> Schema:
+        """The columns that expressions of this clause are over."""
+        ...
+
+    def meaning(self, node: exp.Expr) -> Expression | None:
+        """What a node means here in particular; None when it means what it means anywhere."""
+        ...
+
+    def refuse_aggregate(self, node: exp.Expr) -> InputError:
+        """The error for an aggregate that cannot be used in this clause."""
+        ...
+
+
+def to_expression(node: exp.Expr, scope: Scope) -> Expression:
+    """The expression ``node`` stands for, checked against the columns of ``scope``."""
+    found = scope.meaning(node)
+    if found is None:
+        found = _general(node, scope)
+    with scope.written.pointing_at(node):
+        type_of(found, scope.schema)
+    return found
+
+
+_BINARY: Mapping[type[exp.Expr], str] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.NullSafeEQ: "<=>",
+    exp.And: "and",
+    exp.Or: "or",
+    exp.Like: "like",
+    exp.RegexpLike: "rlike",
+}
+_PARTS = ("year", "month", "day", "dayofweek", "hour", "minute", "second")
+
+
+def _general(node: exp.Expr, scope: Scope) -> Expression:
+    kind = type(node)
+    if kind in _BINARY:
+        return _binary(node, scope)
+    if kind in _CONVERTERS:
+        return _CONVERTERS[kind](node, scope)
+    raise _not_understood(node, scope)
+
+
+def _binary(node: exp.Expr, scope: Scope) -> Expression:
+    if isinstance(node.expression, exp.Any | exp.All) or node.args.get("negate"):
+        raise _not_understood(node, scope)
+    given = (to_expression(node.this, scope), to_expression(node.expression, scope))
+    return Call(_BINARY[type(node)], given)
+
+
+def _distinct_from(node: exp.Expr, scope: Scope) -> Expression:
+    given = (to_expression(node.this, scope), to_expression(node.expression, scope))
+    return Call("not", (Call("<=>", given),))
+
+
+def _ilike(node: exp.Expr, scope: Scope) -> Expression:
+    value, pattern = to_expression(node.this, scope), to_expression(node.expression, scope)
+    return Call("like", (Call("lower", (value,)), Call("lower", (pattern,))))
+
+
+def _paren(node: exp.Expr, scope: Scope) -> Expression:
+    return to_expression(node.this, scope)
+
+
+def _not(node: exp.Expr, scope: Scope) -> Expression:
+    return Call("not", (to_expression(node.this, scope),))
+
+
+def _negative(node: exp.Expr, scope: Scope) -> Expression:
+    if isinstance(node.this, exp.Literal) and not node.this.is_string:
+        with scope.written.pointing_at(node):
+            return literals.number(f"-{node.this.name}")
+    operand = to_expression(node.this, scope)
+    if isinstance(node.this, exp.Interval) and isinstance(operand, Literal):
+        return Literal(-cast(timedelta, operand.value))
+    return Call("negate", (operand,))
+
+
+def _is(node: exp.Expr, scope: Scope) -> Expression:
+    operand = to_expression(node.this, scope)
+    if isinstance(node.expression, exp.Null):
+        return Call("is_null", (operand,))
+    if isinstance(node.expression, exp.Boolean):
+        return Call("<=>", (operand, Literal(bool(node.expression.this))))
+    raise _not_understood(node, scope)
+
+
+def _between(node: exp.Expr, scope: Scope) -> Expression:
+    if node.args.get("symmetric"):
+        raise _not_understood(node, scope)
+    value = to_expression(node.this, scope)
+    low, high = (to_expression(node.args[end], scope) for end in ("low", "high"))
+    return Call("and", (Call(">=", (value, low)), Call("<=", (value, high))))
+
+
+def _in(node: exp.Expr, scope: Scope) -> Expression:
+    if node.args.get("query") or node.args.get("unnest") or node.args.get("field"):
+        raise _subquery(node, scope)
+    values = (to_expression(one, scope) for one in node.expressions)
+    return Call("in", (to_expression(node.this, scope), *values))
+
+
+def _concatenation(node: exp.Expr, scope: Scope) -> Expression:
+    parts = node.flatten() if isinstance(node, exp.DPipe) else node.expressions
+    given = tuple(to_expression(one, scope) for one in parts)
+    texts = [one.value for one in given if isinstance(one, Literal)]
+    if isinstance(node, exp.Concat) and len(texts) == len(given):  # 'one' 'after the other'
+        return Literal("".join(map(str, texts)))
+    return Call("concat", given)
+
+
+def _case(node: exp.Expr, scope: Scope) -> Expression:
+    operand = to_expression(node.this, scope) if node.this else None
+    branches = []
+    for branch in node.args["ifs"]:
+        when, then = to_expression(branch.this, scope), to_expression(branch.args["true"], scope)
+        branches.append((when if operand is None else Call("=", (operand, when)), then))
+    default = node.args.get("default")
+    return Case(tuple(branches), to_expression(default, scope) if default else Literal(None))
+
+
+def _if(node: exp.Expr, scope: Scope) -> Expression:
+    given = [node.this, node.args.get("true"), node.args.get("false")]
+    return Call("if", tuple(to_expression(one, scope) for one in given if one is not None))
+
+
+def _cast(node: exp.Expr, scope: Scope) -> Expression:
+    if node.args.get("format") or node.args.get("action") or node.args.get("default"):
+        raise _not_understood(node, scope)
+    with scope.written.pointing_at(node):
+        type = data_type(node.args["to"].sql(DIALECT))
+    if _is_constant_time(node, type):
+        with scope.written.pointing_at(node.this):
+            return literals.moment(node.this.name, type)
+    return Cast(to_expression(node.this, scope), type)
+
+
+def _is_constant_time(node: exp.Expr, type: DataType) -> bool:
+    """``TIMESTAMP '…'``: sqlglot makes it a strict cast, and every CAST a forgiving one."""
+    text = isinstance(node.this, exp.Literal) and node.this.is_string
+    return text and not isinstance(node, exp.TryCast) and type in _MOMENTS
+
+
+_MOMENTS = (DataType.TIMESTAMP, DataType.DATE)
+
+
+def _extract(node: exp.Expr, scope: Scope) -> Expression:
+    part = node.this.name.lower()
+    if part not in _PARTS:
+        hint = f"There are {', '.join(_PARTS)}."
+        raise scope.written.error(node, f"no part {part} of a time", hint)
+    return Call(part, (to_expression(node.expression, scope),))
+
+
+def _literal(node: exp.Expr, scope: Scope) -> Expression:
+    if node.is_string:
+        return Literal(node.name)
+    with scope.written.pointing_at(node):
+        return literals.number(node.name)
+
+
+def _interval(node: exp.Expr, scope: Scope) -> Expression:
+    assert isinstance(node, exp.Interval)
+    return literals.interval(node, scope.written)
+
+
+def _function(node: exp.Expr, scope: Scope) -> Expression:
+    name = node.name
+    if aggregate_name(name):
+        raise scope.refuse_aggregate(node)
+    if name.lower() in WINDOWS:
+        hint = f"In SELECT and HAVING write {name.lower()}.start and {name.lower()}.end."
+        raise scope.written.error(node, f"{name}(…) belongs into GROUP BY", hint)
+    given = tuple(to_expression(one, scope) for one in node.expressions)
+    with scope.written.pointing_at(node):
+        return function_call(name, given)
+
+
+def _not_understood(node: exp.Expr, scope: Scope) -> InputError:
+    if isinstance(node, exp.Window):
+        return scope.written.error(
+            node,
+            "OVER is not supported on a stream",
+            "Group by window(time, 'size') in a subquery and join with its result.",
+        )
+    if isinstance(node, exp.Query) or node.find(exp.Select):
+        return _subquery(node, scope)
+    if isinstance(node, exp.Star):
+        return scope.written.error(node, "* stands for no single value here", "Name a column.")
+    if isinstance(node, exp.Func):
+        with scope.written.pointing_at(node):
+            function_call(node.sql_name(), ())
+    what = f"{scope.written.quoted(node)} is not supported in a query"
+    return scope.written.error(node, what, "Use the functions and operators of the manual.")
+
+
+def _subquery(node: exp.Expr, scope: Scope) -> InputError:
+    return scope.written.error(
+        node,
+        "a subquery cannot be part of an expression",
+        "Join with it: FROM … JOIN (SELECT …) AS name ON …",
+    )
+
+
+_CONVERTERS: Mapping[type[exp.Expr], Callable[[exp.Expr, Scope], Expression]] = {
+    exp.Anonymous: _function,
+    exp.Between: _between,
+    exp.Boolean: lambda node, _: Literal(bool(node.this)),
+    exp.Case: _case,
+    exp.Cast: _cast,
+    exp.Concat: _concatenation,
+    exp.DPipe: _concatenation,
+    exp.Extract: _extract,
+    exp.ILike: _ilike,
+    exp.If: _if,
+    exp.In: _in,
+    exp.Interval: _interval,
+    exp.Is: _is,
+    exp.Literal: _literal,
+    exp.Neg: _negative,
+    exp.Not: _not,
+    exp.Null: lambda _node, _scope: Literal(None),
+    exp.NullSafeNEQ: _distinct_from,
+    exp.Paren: _paren,
+    exp.RawString: lambda node, _: Literal(node.name),
+    exp.TryCast: _cast,
+}

@@ -1,0 +1,101 @@
+"""The operators of a query while it is being put together: working names, rewiring."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import count
+
+from penstock.model.expressions import Column
+from penstock.model.operators import (
+    Aggregate,
+    Filter,
+    Input,
+    Map,
+    Operator,
+    PythonOperator,
+    SqlWrite,
+    Switch,
+    TableJoin,
+    Union,
+    WindowJoin,
+)
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Operators under working names, each after what it reads, and which one is the result.
+
+    ``owners`` says what each operator's final name begins with, ``wished`` which final name it
+    should have if it is still there in the end.
+    """
+
+    operators: tuple[Operator, ...]
+    result: str
+    owners: Mapping[str, str]
+    wished: Mapping[str, str]
+
+    @property
+    def reads(self) -> Counter[str]:
+        """How often each stream is read; the result counts as read once more."""
+        inputs = [one.stream for operator in self.operators for one in operator.inputs]
+        return Counter([*inputs, self.result])
+
+
+class Draft:
+    """Collects the operators of a query as its clauses are understood."""
+
+    def __init__(self, taken: Iterable[str]) -> None:
+        self._taken = {name.lower() for name in taken}
+        self._numbers = count(1)
+        self._operators: list[Operator] = []
+        self._owners: dict[str, str] = {}
+        self._wished: dict[str, str] = {}
+
+    def add(self, owner: str, make: Callable[[str], Operator]) -> Input:
+        """Adds the operator ``make`` builds for a working name; gives its output."""
+        name = self.working_name()
+        operator = make(name)
+        self._operators.append(operator)
+        self._owners[name] = owner
+        return Input(name, operator.output)
+
+    def working_name(self) -> str:
+        """A name nobody else has."""
+        return next(name for at in self._numbers if (name := f"draft_{at}") not in self._taken)
+
+    def wish(self, stream: str, name: str) -> None:
+        """Lets the operator behind ``stream``, if it is of this query, be called ``name``."""
+        if stream in self._owners:
+            self._wished.setdefault(stream, name)
+
+    def graph(self, result: Input, owner: str) -> Graph:
+        """What was collected; a result that is a stream from elsewhere is passed on as it is."""
+        if result.stream not in self._owners:
+            result = self.add(owner, lambda name: Map(name, result, identity(result)))
+        return Graph(tuple(self._operators), result.stream, self._owners, self._wished)
+
+
+def identity(input: Input) -> tuple[tuple[str, Column], ...]:
+    """The columns of a map that changes nothing."""
+    return tuple((name, Column(name)) for name in input.schema.names)
+
+
+def is_identity(operator: Operator) -> bool:
+    """Whether an operator is a map that changes nothing."""
+    return isinstance(operator, Map) and operator.columns == identity(operator.input)
+
+
+def rewired(operator: Operator, inputs: tuple[Input, ...]) -> Operator:
+    """The same operator reading ``inputs`` instead."""
+    match operator:
+        case WindowJoin():
+            return replace(operator, left=inputs[0], right=inputs[1])
+        case Union():
+            return replace(operator, branches=inputs)
+        case Filter() | Map() | Aggregate() | TableJoin() | SqlWrite() | Switch():
+            return replace(operator, input=inputs[0])
+        case PythonOperator():
+            return replace(operator, input=inputs[0])
+    raise TypeError(f"{operator.kind} cannot be rewired")

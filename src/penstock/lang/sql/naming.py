@@ -1,0 +1,47 @@
+"""The final names of a query's operators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from penstock.lang.sql.graph import Graph, rewired
+from penstock.lang.sql.scope import fresh
+from penstock.model.operators import Input, Operator
+
+
+def named(graph: Graph, query: str, taken: Iterable[str]) -> tuple[Operator, ...]:
+    """The operators, the result called like the query, the others after what they belong to.
+
+    An operator of query ``q`` is called ``q_<kind>``, the result of its common table expression
+    ``c`` is called ``q_c``; a second one of the same name gets ``_2`` after it.
+    """
+    names = _final_names(graph, query, taken)
+    return tuple(
+        replace(
+            rewired(
+                operator,
+                tuple(
+                    Input(names.get(one.stream, one.stream), one.shape) for one in operator.inputs
+                ),
+            ),
+            name=names[operator.name],
+        )
+        for operator in graph.operators
+    )
+
+
+def _final_names(graph: Graph, query: str, taken: Iterable[str]) -> dict[str, str]:
+    names = {graph.result: query}
+    present = [operator for operator in graph.operators if operator.name != graph.result]
+    used = [*taken, query]
+    for operator in present:
+        if operator.name in graph.wished:
+            names[operator.name] = fresh(graph.wished[operator.name], used)
+            used.append(names[operator.name])
+    for operator in present:
+        if operator.name not in names:
+            wanted = f"{graph.owners[operator.name]}_{operator.kind}"
+            names[operator.name] = fresh(wanted, used)
+            used.append(names[operator.name])
+    return names

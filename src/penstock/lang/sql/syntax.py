@@ -1,0 +1,164 @@
+"""From text to a syntax tree: the dialect, and syntax errors in our words.
+
+The dialect is Spark's with one change: function calls stay as they were written. sqlglot would
+turn many of them into classes of its own with arguments of its own; here a function is its name,
+looked up in one table (see :mod:`penstock.lang.sql.functions`).
+"""
+
+from __future__ import annotations
+
+import re
+
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokens import Token, TokenType
+
+from penstock.errors import InputError, Place, suggestion
+from penstock.lang.sql.places import Written
+
+_OWN_GRAMMAR = ("CAST", "TRY_CAST", "EXTRACT")
+
+
+class _Parser(SparkParser):
+    FUNCTIONS = {}  # noqa: RUF012 - declared as a class variable by sqlglot
+    FUNCTION_PARSERS = {  # noqa: RUF012
+        name: parse for name, parse in SparkParser.FUNCTION_PARSERS.items() if name in _OWN_GRAMMAR
+    }
+
+
+class PenstockSql(Spark):
+    """Spark's SQL with plain function calls and, as in Spark 4, a doubled quote in strings."""
+
+    class Tokenizer(Spark.Tokenizer):
+        STRING_ESCAPES = ["\\", "'"]  # noqa: RUF012
+
+    Parser = _Parser
+    Generator = Spark.Generator
+
+
+DIALECT = PenstockSql()
+
+_STARTS = (TokenType.SELECT, TokenType.WITH, TokenType.INSERT, TokenType.FROM, TokenType.L_PAREN)
+_AFTER_NO_COMMA = (TokenType.COMMA, TokenType.FROM, TokenType.R_PAREN, TokenType.WHERE)
+_KEYWORDS = ("FROM", "WHERE", "GROUP", "HAVING", "JOIN", "LEFT", "INNER", "UNION", "SELECT")
+_TOO_DEEP = "the query is nested too deeply"
+
+
+def parse_statement(written: Written) -> exp.Expr:
+    """The syntax tree of the one query in a text."""
+    tokens = _tokens(written)
+    if tokens[0].token_type not in _STARTS:
+        raise InputError(
+            f"a query cannot begin with {tokens[0].text}",
+            hint="Begin with SELECT, WITH or INSERT INTO.",
+            place=_token_place(written, tokens[0]),
+        )
+    _check_commas(written, tokens)
+    statements = [one for one in _parsed(written, tokens, None) if one is not None]
+    if len(statements) != 1:
+        raise InputError(
+            f"{len(statements)} queries in one text",
+            hint="Give each query its own name and text.",
+            place=_second_statement(written, tokens),
+        )
+    return statements[0]
+
+
+def parse_condition(written: Written) -> exp.Expr:
+    """The syntax tree of the one expression in a text."""
+    (tree,) = _parsed(written, _tokens(written, "an expression"), exp.Condition)
+    assert tree is not None
+    return tree
+
+
+def _tokens(written: Written, what: str = "a query") -> list[Token]:
+    try:
+        tokens = list(DIALECT.tokenize(written.text))
+    except TokenError as error:
+        raise _unclosed(written, error) from None
+    if not [one for one in tokens if one.token_type is not TokenType.SEMICOLON]:
+        raise InputError(f"{what} without text", hint="Write one.", place=written.at(0))
+    return tokens
+
+
+def _parsed(
+    written: Written, tokens: list[Token], into: type[exp.Expr] | None
+) -> list[exp.Expr | None]:
+    parser = DIALECT.parser()
+    try:
+        if into is not None:
+            return parser.parse_into(into, tokens, written.text)
+        return parser.parse(tokens, written.text)
+    except ParseError as error:
+        raise _syntax_error(written, error) from None
+    except RecursionError:
+        raise InputError(_TOO_DEEP, hint="Split it with WITH.", place=written.at(0)) from None
+
+
+def _check_commas(written: Written, tokens: list[Token]) -> None:
+    """sqlglot forgives a comma too many; a column forgotten between two would go unnoticed."""
+    for one, following in zip(tokens, [*tokens[1:], None], strict=True):
+        ends = following is None or following.token_type in _AFTER_NO_COMMA
+        if one.token_type is TokenType.COMMA and ends:
+            raise InputError(
+                "nothing follows this comma", hint="Remove it.", place=_token_place(written, one)
+            )
+
+
+def _token_place(written: Written, token: Token) -> Place:
+    return written.at(token.start, token.end - token.start + 1)
+
+
+def _second_statement(written: Written, tokens: list[Token]) -> Place:
+    types = [one.token_type for one in tokens]
+    return _token_place(written, tokens[types.index(TokenType.SEMICOLON) + 1])
+
+
+def _unclosed(written: Written, error: TokenError) -> InputError:
+    text = written.text
+    marks = [(text.rfind(mark), mark) for mark in ("'", '"', "`", "/*")]
+    at, mark = max(marks)
+    if at < 0 or error.start is None:
+        return InputError("the text cannot be read", place=written.at(0))
+    names = {"`": "a quoted name", "/*": "a comment"}
+    return InputError(
+        f"{names.get(mark, 'a string')} is not closed",
+        hint=f"Add the closing {'*/' if mark == '/*' else mark}.",
+        place=written.at(at, len(mark)),
+    )
+
+
+def _syntax_error(written: Written, error: ParseError) -> InputError:
+    if not error.errors:
+        return InputError("the text cannot be read", place=written.at(0))
+    first = error.errors[0]
+    token = str(first["highlight"] or "")
+    lines = written.text.splitlines(keepends=True)
+    start = sum(map(len, lines[: first["line"] - 1])) + first["col"] - len(token)
+    what = _in_our_words(str(first["description"]), token, not first["end_context"])
+    hint = _misspelt(written.text[: max(0, start)], token)
+    return InputError(what, hint=hint, place=written.at(max(0, start), len(token)))
+
+
+def _misspelt(before: str, token: str) -> str:
+    """A mistyped keyword usually reads as an alias, and the word after it is what is odd."""
+    for word in (*before.split()[-1:], token):
+        if word.isalpha() and word.upper() not in _KEYWORDS and suggestion(word, _KEYWORDS):
+            return suggestion(word, _KEYWORDS)
+    return ""
+
+
+def _in_our_words(description: str, token: str, at_end: bool) -> str:
+    expecting = re.fullmatch(r"Expecting (\S+)", description)
+    if expecting:
+        where = "after" if at_end else "before"
+        return f"a {expecting.group(1)} is missing {where} {token}"
+    if description.startswith("Expected END"):
+        return "this CASE has no END"
+    if description.startswith("Expected TYPE"):
+        return "a type is missing here, such as bigint or string"
+    if "table name" in description or "Required keyword" in description or "Failed" in description:
+        return f"something is missing after {token}"
+    return f"{token} makes no sense here"

@@ -1,0 +1,41 @@
+"""What was measured: the same records, whether a run is simulated or real."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class BatchMeasurement:
+    """One micro-batch of a fragment."""
+
+    fragment: str
+    batch_id: int
+    started_ms: int
+    rows_in: int
+    duration_ms: int
+    state_rows: int
+    watermark_ms: int | None
+
+    @property
+    def rows_per_s(self) -> float:
+        """Rows read per second of work."""
+        return 1_000 * self.rows_in / self.duration_ms if self.duration_ms else 0.0
+
+
+@dataclass(frozen=True)
+class FragmentStatus:
+    """How a fragment is doing.
+
+    Counts are since the fragment first started, rates over the last few seconds.
+    """
+
+    fragment: str
+    rows_in: int
+    rows_out: int
+    rows_in_per_s: float
+    batches: int
+    batch_ms: float
+    state_rows: int
+    watermark_ms: int | None
+    is_finished: bool

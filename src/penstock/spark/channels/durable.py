@@ -1,0 +1,45 @@
+"""Small files that are there whole or not at all, also after the power fails."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from pathlib import Path
+
+
+def read_text(path: Path) -> str | None:
+    """The text of a file; None when there is none."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replaces the file's text in one step."""
+    temporary = _written_beside(path, text)
+    temporary.replace(path)
+
+
+def create_once(path: Path, text: str) -> bool:
+    """Creates the file with this text unless it exists; whether it was created.
+
+    Of several processes that try at once exactly one succeeds.
+    """
+    temporary = _written_beside(path, text)
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        return False
+    finally:
+        temporary.unlink(missing_ok=True)
+    return True
+
+
+def _written_beside(path: Path, text: str) -> Path:
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}")
+    with temporary.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    return temporary

@@ -1,0 +1,57 @@
+"""The manifest that makes one batch of a channel visible."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+from penstock.errors import RunError
+
+
+@dataclass(frozen=True)
+class ChannelFile:
+    """A Parquet file of a batch, by its name inside the channel's ``data`` folder."""
+
+    name: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """One committed batch: what it holds, who wrote it, and how far the stream's time has come.
+
+    ``sequence`` numbers the batches of a channel from 0 without gaps; ``batch_id`` is the
+    writer's own number, by which a batch written again is recognised. ``watermark_us``: no row
+    of a later batch has an event time before it. ``ended``: no later batch will come.
+    ``writer_state`` is whatever the writer needs to go on after a restart.
+    """
+
+    sequence: int
+    epoch: int
+    batch_id: int
+    files: tuple[ChannelFile, ...] = ()
+    watermark_us: int | None = None
+    ended: bool = False
+    writer_state: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        return sum(file.rows for file in self.files)
+
+    def to_json(self) -> str:
+        """The manifest as the text kept on disk; :meth:`from_json` reads it back."""
+        return json.dumps(asdict(self), separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str, path: str) -> Manifest:
+        """The manifest in ``text``; a damaged one is refused by the name of its file."""
+        try:
+            fields = json.loads(text)
+            fields["files"] = tuple(ChannelFile(**one) for one in fields["files"])
+            return cls(**fields)
+        except (ValueError, TypeError, KeyError) as error:
+            raise RunError(
+                f"the manifest {path} is damaged ({error})",
+                hint="Restore the file from a backup, or start afresh with --fresh.",
+            ) from None

@@ -1,0 +1,116 @@
+"""One fragment running as one Structured Streaming query."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming import StreamingQuery
+
+from penstock.model.fragments import Fragment
+from penstock.spark.channels.durable import read_text, write_text
+from penstock.spark.offsets import batch_offsets
+from penstock.spark.sinks.batch import Batch, BatchSink
+
+
+@dataclass(frozen=True)
+class FragmentFolder:
+    """Where a fragment keeps its checkpoint and its mark of having finished."""
+
+    path: Path
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.path / "checkpoint"
+
+    @property
+    def is_finished(self) -> bool:
+        return (self.path / "finished").exists()
+
+    def finish(self) -> None:
+        """Marks that the fragment's inputs have ended and everything is out."""
+        write_text(self.path / "finished", "")
+
+    def rows_out(self) -> dict[str, int]:
+        """Rows out by batch so far, as far as kept: the total and the last batch counted."""
+        text = read_text(self.path / "rows_out")
+        return json.loads(text) if text else {"batch": -1, "rows": 0}
+
+    def add_rows_out(self, batch_id: int, rows: int) -> None:
+        """Counts a batch's rows once, however often it is offered."""
+        counted = self.rows_out()
+        if batch_id > counted["batch"]:
+            total = counted["rows"] + rows
+            write_text(self.path / "rows_out", json.dumps({"batch": batch_id, "rows": total}))
+
+
+class FragmentRun:
+    """A fragment's streaming query: started, watched and stopped here."""
+
+    def __init__(
+        self,
+        fragment: Fragment,
+        rows: DataFrame,
+        folder: FragmentFolder,
+        sinks: Sequence[BatchSink],
+        trigger_ms: int,
+    ) -> None:
+        self.fragment = fragment
+        self.folder = folder
+        self._sinks = tuple(sinks)
+        self._failure: BaseException | None = None
+        folder.path.mkdir(parents=True, exist_ok=True)
+        self.query: StreamingQuery = (
+            rows.writeStream.queryName(fragment.name)
+            .option("checkpointLocation", str(folder.checkpoint))
+            .trigger(processingTime=f"{trigger_ms} milliseconds")
+            .foreachBatch(self._on_batch)
+            .start()
+        )
+
+    @property
+    def failure(self) -> BaseException | None:
+        """What a sink raised, if that is what stopped the query."""
+        return self._failure
+
+    def _on_batch(self, rows: DataFrame, batch_id: int) -> None:
+        try:
+            batch = self.describe(batch_id)
+            self.folder.add_rows_out(batch_id, self._write(rows, batch))
+            if batch.ended:
+                self.folder.finish()
+        except BaseException as error:
+            self._failure = error
+            raise
+
+    def _write(self, rows: DataFrame, batch: Batch) -> int:
+        if len(self._sinks) == 1:
+            return self._sinks[0].write(rows, batch)
+        # Computed once, handed to all: computing twice would also move the state on twice.
+        rows.persist()
+        try:
+            return [sink.write(rows, batch) for sink in self._sinks][0]
+        finally:
+            rows.unpersist()
+
+    def describe(self, batch_id: int) -> Batch:
+        """What the offset log says about the batch, for the fragment's sinks."""
+        offsets = batch_offsets(self.folder.checkpoint, batch_id)
+        if self.fragment.stateful:
+            watermark_us: int | None = offsets.watermark_us or None
+            ended = offsets.all_ended and offsets.time_is_over
+        else:
+            watermark_us, ended = offsets.reached_us, offsets.all_ended
+        if watermark_us is not None:
+            watermark_us -= self.fragment.delay_us
+        return Batch(batch_id, watermark_us, ended)
+
+    def stop(self) -> None:
+        """Ends the query; a batch under way is taken up again at the next start."""
+        self.query.stop()
+
+
+Show = Callable[[str, object], None]

@@ -1,0 +1,266 @@
+"""Bringing files into a channel: parsed once, late rows set aside once, whole or not at all.
+
+Files that arrive in a directory and recordings that are replayed both become batches of a
+channel. What was accepted is from then on in Penstock's hands: the original may be deleted.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fnmatch import fnmatch
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from penstock.errors import InputError
+from penstock.feeds.arrow import arrow_schema
+from penstock.feeds.files import Piece, Reject, read_pieces
+from penstock.feeds.lateness import sift
+from penstock.model.sources import DirectorySource, ReplaySource, Stream
+from penstock.spark.channels.channel import Writer
+from penstock.spark.channels.durable import read_text
+from penstock.spark.channels.manifest import ChannelFile
+from penstock.spark.dead_letters import DeadLetters
+from penstock.spark.sources.beats import END_OF_TIME_US
+
+_ROWS_PER_COMMIT = 200_000
+_ROW_GROUP = 50_000
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far the intake has come: kept in every manifest, read back after a restart.
+
+    ``files`` are taken whole; of the next one ``pieces`` are loaded, and ``rows`` of those pieces
+    are out.
+    """
+
+    files: int = 0
+    pieces: int = 0
+    rows: int = 0
+    high_water_us: int | None = None
+
+    @classmethod
+    def after(cls, writer: Writer) -> Progress:
+        """The progress recorded with the newest batch."""
+        last = writer.last
+        return cls(**last.writer_state) if last and last.writer_state else cls()  # type: ignore[arg-type]
+
+
+class Ingest:
+    """Moves one stream's files into its channel, step by step.
+
+    ``folder`` keeps ``taken``, the names of the files in the order they were accepted.
+    """
+
+    def __init__(self, stream: Stream, writer: Writer, folder: Path, letters: DeadLetters) -> None:
+        assert isinstance(stream.source, DirectorySource | ReplaySource)
+        self._stream = stream
+        self._source = stream.source
+        self._writer = writer
+        self._letters = letters
+        self._taken_log = folder / "taken"
+        folder.mkdir(parents=True, exist_ok=True)
+        self._taken = (read_text(self._taken_log) or "").splitlines()
+        self._progress = Progress.after(writer)
+        self._pieces: Iterator[tuple[int, Piece]] | None = None
+        self._waiting: Piece | None = None
+        self._anchor: tuple[float, int] | None = None
+        self._last_rows_s = time.monotonic()
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the stream has ended and its channel says so."""
+        return self._writer.last is not None and self._writer.last.ended
+
+    def step(self) -> bool:
+        """Commits what is there now, up to a batch; whether there was anything."""
+        if self.is_finished:
+            return False
+        gathered, rejects, progress = self._gather()
+        exhausted = not gathered and self._is_exhausted(progress)
+        if not gathered and not rejects and not exhausted:
+            return self._let_time_pass()
+        self._commit(gathered, rejects, progress, exhausted)
+        return True
+
+    def _gather(self) -> tuple[list[pa.Table], list[Reject], Progress]:
+        tables: list[pa.Table] = []
+        rejects: list[Reject] = []
+        progress, rows = self._progress, 0
+        while rows < _ROWS_PER_COMMIT:
+            piece, progress = self._next_piece(progress)
+            if piece is None:
+                break
+            rejects += piece.rejects
+            due = self._due(piece.rows)
+            tables.append(piece.rows.slice(0, due))
+            rows += due
+            progress = replace(progress, rows=progress.rows + due)
+            if due < piece.rows.num_rows:
+                self._waiting = Piece(piece.rows.slice(due))
+                break
+        return tables, rejects, progress
+
+    def _next_piece(self, progress: Progress) -> tuple[Piece | None, Progress]:
+        if self._waiting is not None:
+            waiting, self._waiting = self._waiting, None
+            return waiting, progress
+        while True:
+            if self._pieces is None:
+                path = self._file(progress.files)
+                if path is None:
+                    return None, progress
+                self._pieces = self._resumed(path, progress)
+            try:
+                number, piece = next(self._pieces)
+            except StopIteration:
+                self._pieces = None
+                progress = replace(progress, files=progress.files + 1, pieces=0, rows=0)
+                continue
+            if number < progress.pieces:
+                return Piece(piece.rows), progress
+            return piece, replace(progress, pieces=number + 1)
+
+    def _resumed(self, path: Path, progress: Progress) -> Iterator[tuple[int, Piece]]:
+        """The pieces of a file from where a former process stopped."""
+        skip = progress.rows
+        try:
+            for number, piece in enumerate(
+                read_pieces(path, self._source.format, self._source.layout, self._stream.shape.schema)
+            ):
+                dropped = min(skip, piece.rows.num_rows)
+                skip -= dropped
+                yield number, Piece(piece.rows.slice(dropped), piece.rejects)
+        except InputError as error:
+            if isinstance(self._source, ReplaySource):
+                raise
+            empty = arrow_schema(self._stream.shape.schema).empty_table()
+            yield 1 << 30, Piece(empty, (Reject(path.name, 0, str(error), ""),))
+
+    def _file(self, index: int) -> Path | None:
+        if isinstance(self._source, ReplaySource):
+            return self._source.path if index == 0 else None
+        if index >= len(self._taken):
+            self._accept_new()
+        return self._source.path / self._taken[index] if index < len(self._taken) else None
+
+    def _accept_new(self) -> None:
+        assert isinstance(self._source, DirectorySource)
+        known = set(self._taken)
+        names = sorted(
+            entry.name
+            for entry in self._source.path.iterdir()
+            if entry.is_file() and _is_whole(entry.name, self._source.pattern)
+        )
+        new = [name for name in names if name not in known]
+        if new:
+            with self._taken_log.open("a", encoding="utf-8") as log:
+                log.writelines(f"{name}\n" for name in new)
+            self._taken += new
+
+    def _due(self, rows: pa.Table) -> int:
+        """How many of these rows a replay has come to by now."""
+        speedup = self._source.speedup if isinstance(self._source, ReplaySource) else None
+        if speedup is None or rows.num_rows == 0 or self._stream.shape.event_time is None:
+            return int(rows.num_rows)
+        times = rows[self._stream.shape.event_time].cast(pa.int64())
+        highest = np.maximum.accumulate(pc.fill_null(times, 0).to_numpy())
+        if self._anchor is None:
+            self._anchor = (time.monotonic(), self._progress.high_water_us or int(highest[0]))
+        wall_s, event_us = self._anchor
+        now_us = event_us + (time.monotonic() - wall_s) * speedup * 1e6
+        return int(np.searchsorted(highest, now_us, side="right"))
+
+    def _is_exhausted(self, progress: Progress) -> bool:
+        if self._waiting is not None:
+            return False
+        if isinstance(self._source, ReplaySource):
+            return progress.files >= 1
+        return self._source.finished and progress.files >= len(self._taken)
+
+    def _let_time_pass(self) -> bool:
+        """Moves an idle stream's time on after its timeout."""
+        timeout_us, high_us = self._stream.idle_timeout_us, self._progress.high_water_us
+        quiet_us = int((time.monotonic() - self._last_rows_s) * 1e6)
+        if timeout_us is None or high_us is None or quiet_us < timeout_us:
+            return False
+        moved = high_us + max(quiet_us, self._stream.lateness_us or 0)
+        self._commit([], [], replace(self._progress, high_water_us=moved), False)
+        return True
+
+    def _commit(
+        self, tables: list[pa.Table], rejects: list[Reject], progress: Progress, ended: bool
+    ) -> None:
+        sequence = 0 if self._writer.last is None else self._writer.last.sequence + 1
+        part = f"ingest-{sequence:010d}"
+        self._letters.put_rejects(part, rejects)
+        empty = arrow_schema(self._stream.shape.schema).empty_table()
+        rows = pa.concat_tables([empty, *tables])
+        if self._stream.lateness_us is not None and self._stream.shape.event_time is not None:
+            sifted = sift(
+                rows,
+                self._stream.shape.event_time,
+                self._stream.lateness_us,
+                progress.high_water_us,
+            )
+            self._letters.put_late(part, sifted.late)
+            rows, progress = sifted.kept, replace(progress, high_water_us=sifted.high_water_us)
+        files = self._written(rows, sequence)
+        state = vars(progress)
+        self._writer.commit(sequence, files, self._watermark_us(progress, ended), ended, state)
+        self._progress, self._last_rows_s = progress, time.monotonic()
+
+    def _watermark_us(self, progress: Progress, ended: bool) -> int | None:
+        if ended:
+            return END_OF_TIME_US
+        if progress.high_water_us is None or self._stream.lateness_us is None:
+            return None
+        return progress.high_water_us - self._stream.lateness_us
+
+    def _written(self, rows: pa.Table, sequence: int) -> list[ChannelFile]:
+        # Several files let several tasks read a batch at once.
+        parts = max(1, min(4, rows.num_rows // _ROW_GROUP))
+        files = []
+        for k in range(parts):
+            low, high = rows.num_rows * k // parts, rows.num_rows * (k + 1) // parts
+            if high > low:
+                name = f"{sequence:010d}-{self._writer.epoch}-{k}.parquet"
+                path = self._writer.channel.data / name
+                pq.write_table(rows.slice(low, high - low), path, compression="lz4")
+                files.append(ChannelFile(name, high - low))
+        return files
+
+
+def _is_whole(name: str, pattern: str) -> bool:
+    return not name.startswith((".", "_")) and not name.endswith(".tmp") and fnmatch(name, pattern)
+
+
+class IngestThread(threading.Thread):
+    """Runs an ingest until its stream ends or it is stopped."""
+
+    def __init__(self, ingest: Ingest, name: str, poll_s: float = 0.1) -> None:
+        super().__init__(name=f"ingest-{name}", daemon=True)
+        self._ingest = ingest
+        self._poll_s = poll_s
+        self._stopping = threading.Event()
+        self.failure: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            while not self._stopping.is_set() and not self._ingest.is_finished:
+                if not self._ingest.step():
+                    self._stopping.wait(self._poll_s)
+        except BaseException as error:
+            self.failure = error
+
+    def stop(self) -> None:
+        """Ends the thread after the step under way."""
+        self._stopping.set()
+        self.join()

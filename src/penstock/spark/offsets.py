@@ -1,0 +1,50 @@
+"""What Spark's offset log says about a batch before it runs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from penstock.errors import RunError
+from penstock.spark.sources.beats import END_OF_TIME_US
+
+
+@dataclass(frozen=True)
+class BatchOffsets:
+    """The watermark a batch runs with, and how far each source is read in it."""
+
+    watermark_us: int
+    sources: tuple[dict[str, object], ...]
+
+    @property
+    def all_ended(self) -> bool:
+        """Whether every source is read to its end."""
+        return bool(self.sources) and all(one.get("ended") for one in self.sources)
+
+    @property
+    def time_is_over(self) -> bool:
+        """Whether the watermark is past every window."""
+        return self.watermark_us >= END_OF_TIME_US - 1_000
+
+    @property
+    def reached_us(self) -> int | None:
+        """The watermark that holds once this batch is read; None where a source tells none."""
+        known = [one.get("watermark_us") for one in self.sources]
+        numbers = [one for one in known if isinstance(one, int)]
+        return min(numbers) if numbers and len(numbers) == len(known) else None
+
+
+def batch_offsets(checkpoint: Path, batch_id: int) -> BatchOffsets:
+    """Reads the entry that Spark wrote before it started the batch."""
+    path = checkpoint / "offsets" / str(batch_id)
+    try:
+        version, metadata, *sources = path.read_text(encoding="utf-8").splitlines()
+        watermark_ms = int(json.loads(metadata)["batchWatermarkMs"])
+        offsets = tuple(json.loads(one) for one in sources if one != "-")
+    except (OSError, ValueError, KeyError) as error:
+        raise RunError(
+            f"Spark's offset log {path} cannot be read ({error})",
+            hint="Restore the file from a backup, or start afresh with --fresh.",
+        ) from None
+    return BatchOffsets(watermark_ms * 1_000, offsets)

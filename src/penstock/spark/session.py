@@ -1,0 +1,111 @@
+"""One Spark session, set up for many small streaming queries on one machine."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from penstock.spark.java import find_java
+from penstock.spark.sources.source import StreamSource
+
+_MEBIBYTE = 1 << 20
+
+
+@dataclass(frozen=True)
+class SessionOptions:
+    """What one node may use; ``ui_port`` shows Spark's own pages when set."""
+
+    cores: int = 2
+    memory_bytes: int = 1 << 30
+    ui_port: int | None = None
+
+
+STREAMING = {
+    # A rename in place of forked processes: see docs/design.md, "Micro-batch overhead".
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing."
+        "FileSystemBasedCheckpointFileManager"
+    ),
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
+    "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
+    # Pushing filters below the watermark operator would drop the heartbeats before they count;
+    # our own front end has already put every filter as low as it can go.
+    "spark.sql.optimizer.excludedRules": (
+        "org.apache.spark.sql.catalyst.optimizer.PushDownPredicates"
+    ),
+    "spark.sql.streaming.stopTimeout": "30s",
+    "spark.sql.streaming.minBatchesToRetain": "10",
+    "spark.sql.streaming.numRecentProgressUpdates": "20",
+}
+
+QUIET = {
+    "spark.ui.showConsoleProgress": "false",
+    "spark.ui.retainedJobs": "10",
+    "spark.ui.retainedStages": "10",
+    "spark.ui.retainedTasks": "100",
+    "spark.sql.ui.retainedExecutions": "5",
+    "spark.sql.streaming.ui.retainedQueries": "5",
+}
+
+ROWS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.compression.codec": "lz4_raw",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
+    "spark.hadoop.parquet.summary.metadata.level": "NONE",
+}
+
+LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+
+
+def start_session(name: str, options: SessionOptions, log: Path | None = None) -> SparkSession:
+    """A running session; what Spark logs goes to ``log``."""
+    _prepare_environment(log)
+    builder = SparkSession.builder.appName(name).master(f"local[{options.cores}]")
+    for key, value in settings(options).items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("WARN" if log else "ERROR")
+    session.dataSource.register(StreamSource)
+    return session
+
+
+def settings(options: SessionOptions) -> dict[str, str]:
+    """Everything that differs from stock Spark, as configuration."""
+    return {
+        **STREAMING,
+        **QUIET,
+        **ROWS,
+        **LOOPBACK,
+        "spark.sql.shuffle.partitions": str(options.cores),
+        "spark.default.parallelism": str(options.cores),
+        "spark.driver.memory": f"{_heap_bytes(options) // _MEBIBYTE}m",
+        "spark.driver.extraJavaOptions": " ".join(_java_options()),
+        "spark.ui.enabled": "false" if options.ui_port is None else "true",
+        "spark.ui.port": str(options.ui_port or 4040),
+        "spark.port.maxRetries": "0" if options.ui_port is not None else "16",
+        "spark.scheduler.mode": "FAIR",
+    }
+
+
+def _heap_bytes(options: SessionOptions) -> int:
+    # The rest of a node's memory belongs to the JVM itself and to the Python processes; Spark
+    # refuses to start with less than about 470 MB of heap.
+    return max(512 * _MEBIBYTE, options.memory_bytes // 2)
+
+
+def _java_options() -> tuple[str, ...]:
+    return ("-XX:+UseSerialGC", "-XX:MaxMetaspaceSize=256m", "-Duser.timezone=UTC", "-Xss512k")
+
+
+def _prepare_environment(log: Path | None) -> None:
+    os.environ["JAVA_HOME"] = str(find_java(os.environ).home)
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")

@@ -1,0 +1,32 @@
+"""One micro-batch as a sink sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What is known about a micro-batch before its rows are computed.
+
+    ``watermark_us``: no later batch has rows before it; None when no watermark is known.
+    ``ended``: this is the last batch there will ever be.
+    """
+
+    id: int
+    watermark_us: int | None = None
+    ended: bool = False
+
+
+class BatchSink(Protocol):
+    """A place for results.
+
+    ``write`` must compute ``rows`` (that is what moves the fragment's state on) and must have the
+    effect of one write when the same batch is offered again. It gives the number of rows.
+    """
+
+    def write(self, rows: DataFrame, batch: Batch) -> int:
+        """Takes the batch."""

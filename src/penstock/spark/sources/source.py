@@ -1,0 +1,130 @@
+"""The Spark data source behind every stream a fragment reads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
+from pyspark.sql.types import StructType
+
+from penstock.feeds.arrow import arrow_schema
+from penstock.spark.ddl import spark_ddl
+from penstock.spark.sources.beats import BEAT, beat_row, with_beat_column
+from penstock.spark.sources.channel_intake import ChannelIntake
+from penstock.spark.sources.feed_intake import FeedIntake
+from penstock.spark.sources.intake import Intake, Offset, Slice
+from penstock.spark.sources.spec import ReaderSpec
+
+FORMAT = "penstock"
+
+
+class StreamSource(DataSource):
+    """Spark's view of a stream; its one option ``spec`` is a :class:`ReaderSpec` as JSON."""
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    @property
+    def _spec(self) -> ReaderSpec:
+        return ReaderSpec.from_json(self.options["spec"])
+
+    def schema(self) -> str:
+        columns = spark_ddl(self._spec.read_schema)
+        return f"{columns}, `{BEAT}` boolean" if self._spec.event_time else columns
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        return StreamReader(self._spec)
+
+
+class SlicePartition(InputPartition):
+    """A slice on its way to a task."""
+
+    def __init__(self, part: Slice) -> None:
+        super().__init__(None)
+        self.body = dict(part.body)
+        self.watermark_us = part.watermark_us
+
+
+class StreamReader(DataSourceStreamReader):
+    """Plans batches on the driver and reads slices in tasks.
+
+    The intake is opened on first use, so that each process opens only what it needs.
+    """
+
+    def __init__(self, spec: ReaderSpec) -> None:
+        self._spec = spec
+        self._intake: Intake | None = None
+        self._quiet_since_s = time.monotonic()
+
+    @property
+    def intake(self) -> Intake:
+        if self._intake is None:
+            self._intake = open_intake(self._spec)
+        return self._intake
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"_spec": self._spec, "_intake": None, "_quiet_since_s": 0.0}
+
+    def initialOffset(self) -> Offset:
+        return self.intake.first()
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        return ReadMaxRows(self._spec.max_rows)
+
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
+        unlimited = isinstance(limit, ReadAllAvailable)
+        end = self.intake.latest(start, None if unlimited else self._spec.max_rows)
+        if end != start:
+            self._quiet_since_s = time.monotonic()
+            return end
+        return self._moved_on(start)
+
+    def _moved_on(self, start: Offset) -> Offset:
+        """The offset with a later watermark once an idle stream's timeout has passed."""
+        timeout_us, watermark_us = self._spec.idle_timeout_us, start.get("watermark_us")
+        quiet_us = int((time.monotonic() - self._quiet_since_s) * 1e6)
+        due = timeout_us is not None and quiet_us >= timeout_us and not start.get("ended")
+        if not due or not isinstance(watermark_us, int):
+            return start
+        self._quiet_since_s = time.monotonic()
+        lateness_us = self._spec.lateness_us or 0
+        return start | {"watermark_us": watermark_us + max(quiet_us, lateness_us)}
+
+    def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
+        if start == end:
+            return []
+        return [SlicePartition(part) for part in self.intake.slices(start, end)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, SlicePartition)
+        part = Slice(partition.body, partition.watermark_us)
+        event_time = self._spec.event_time
+        if event_time is None:
+            yield from self.intake.read(part)
+            return
+        for batch in self.intake.read(part):
+            yield with_beat_column(batch)
+        if part.watermark_us is not None:
+            schema = arrow_schema(self._spec.read_schema)
+            yield beat_row(schema, event_time, part.watermark_us)
+
+    def commit(self, end: Offset) -> None:
+        self.intake.commit(end)
+
+
+def open_intake(spec: ReaderSpec) -> Intake:
+    """The intake for where ``spec`` says rows come from."""
+    match spec.origin["kind"]:
+        case "feed":
+            return FeedIntake(spec)
+        case "channel":
+            return ChannelIntake(spec)
+        case kind:
+            from penstock.spark.sources.kafka_intake import KafkaIntake
+
+            assert kind == "kafka"
+            return KafkaIntake(spec)
