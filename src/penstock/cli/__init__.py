@@ -1,0 +1,1 @@
+"""The command line: a thin shell that reads what was typed, runs it and shows what happens."""

@@ -6,18 +6,18 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
-from functools import partial
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from penstock.errors import InputError, listed, suggestion
 from penstock.feeds.feed import Feed
 from penstock.feeds.generated import US_PER_S
-from penstock.feeds.meters import METERS_SCHEMA, Meters
-from penstock.feeds.nexmark import NEXMARK_SCHEMAS, Kind, Nexmark
-from penstock.feeds.packets import PACKETS_SCHEMA, Packets
 from penstock.model.durations import duration_us
+
+if TYPE_CHECKING:
+    from penstock.feeds.nexmark import Kind
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,17 @@ class Option:
 
 @dataclass(frozen=True)
 class GeneratorSpec:
-    """A generator that a deployment file can name: what it makes and which options it takes."""
+    """A generator that a deployment file can name: what it makes and which options it takes.
+
+    ``build`` and ``schema`` load the generator's module only when called: a process that reads
+    one generator need not hold the others' tables and libraries.
+    """
 
     name: str
     summary: str
-    schema: pa.Schema
     options: tuple[Option, ...]
     build: Callable[..., Feed]
+    schema: Callable[[], pa.Schema]
 
     def feed(self, options: Mapping[str, object]) -> Feed:
         """The feed these options describe; an option without a value keeps its default."""
@@ -93,7 +97,7 @@ def schema_of(name: str) -> pa.Schema:
     >>> schema_of("packets").names
     ['ts', 'src', 'dst', 'protocol', 'bytes']
     """
-    return _spec(name).schema
+    return _spec(name).schema()
 
 
 def _spec(name: str) -> GeneratorSpec:
@@ -173,10 +177,42 @@ _NEXMARK = (
 )
 
 
+def _meters(**fields: Any) -> Feed:
+    from penstock.feeds.meters import Meters
+
+    return Meters(**fields)
+
+
+def _meters_schema() -> pa.Schema:
+    from penstock.feeds.meters import METERS_SCHEMA
+
+    return METERS_SCHEMA
+
+
+def _packets(**fields: Any) -> Feed:
+    from penstock.feeds.packets import Packets
+
+    return Packets(**fields)
+
+
+def _packets_schema() -> pa.Schema:
+    from penstock.feeds.packets import PACKETS_SCHEMA
+
+    return PACKETS_SCHEMA
+
+
 def _nexmark(kind: Kind, summary: str) -> GeneratorSpec:
-    build = partial(Nexmark, kind=kind)
-    schema = NEXMARK_SCHEMAS[kind]
-    return GeneratorSpec(f"nexmark.{kind}", summary, schema, _NEXMARK + _COMMON, build)
+    def build(**fields: Any) -> Feed:
+        from penstock.feeds.nexmark import Nexmark
+
+        return Nexmark(kind=kind, **fields)
+
+    def schema() -> pa.Schema:
+        from penstock.feeds.nexmark import NEXMARK_SCHEMAS
+
+        return NEXMARK_SCHEMAS[kind]
+
+    return GeneratorSpec(f"nexmark.{kind}", summary, _NEXMARK + _COMMON, build, schema)
 
 
 GENERATORS: Mapping[str, GeneratorSpec] = MappingProxyType(
@@ -184,14 +220,18 @@ GENERATORS: Mapping[str, GeneratorSpec] = MappingProxyType(
         spec.name: spec
         for spec in (
             GeneratorSpec(
-                "meters", "electricity meters of homes", METERS_SCHEMA, _METERS + _COMMON, Meters
+                "meters",
+                "electricity meters of homes",
+                _METERS + _COMMON,
+                _meters,
+                _meters_schema,
             ),
             GeneratorSpec(
                 "packets",
                 "network packets in self-similar bursts",
-                PACKETS_SCHEMA,
                 _PACKETS + _COMMON,
-                Packets,
+                _packets,
+                _packets_schema,
             ),
             _nexmark("persons", "NEXMark: new people"),
             _nexmark("auctions", "NEXMark: new auctions"),

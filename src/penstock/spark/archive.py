@@ -6,7 +6,7 @@ Spark's. Java can keep them ready to use in an archive (class data sharing): mad
 every session's :func:`archive_options`.
 
 An ordinary run never makes an archive and never depends on one: without it there are no options,
-and Java ignores one that does not fit. An archive fits one Java and one set of jars, so its name
+and one that does not fit is ignored. An archive fits one Java and one set of jars, so its name
 is made from both; a change of either means another name, not a wrong archive.
 """
 
@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 BASE = "java.jsa"
 """Java's own classes; some runtimes come without this part."""
 TOP = "spark.jsa"
-"""Spark's classes, on top of those."""
+"""Spark's classes, on top of those; it knows where the part below is."""
+SIZES = "sizes"
+"""The sizes of both, written last: Java 17 crashes on an archive that was cut short."""
 
 STREAMING = "org.apache.spark.sql.execution.streaming"
 
@@ -49,10 +51,10 @@ def archive_options(java: Java, spark_home: Path, cache: Path) -> tuple[str, ...
     :func:`shlex.join`.
     """
     folder = archive_folder(java, spark_home, cache)
-    if not (folder / TOP).is_file():
+    if not _is_whole(folder):
         return ()
     _mark_used(folder)
-    return (f"-XX:SharedArchiveFile={folder / BASE}:{folder / TOP}", "-Xshare:auto", *_quiet(java))
+    return _use(java, folder / TOP)
 
 
 def archive_folder(java: Java, spark_home: Path, cache: Path) -> Path:
@@ -72,7 +74,7 @@ def create_archive(java: Java, spark_home: Path, cache: Path, *, timeout_s: floa
     Raises :class:`RunError` if Java does not make one.
     """
     folder = archive_folder(java, spark_home, cache)
-    if (folder / TOP).is_file():
+    if _is_whole(folder):
         return folder
     _forget_unused(cache)
     folder.mkdir(parents=True, exist_ok=True)
@@ -80,6 +82,7 @@ def create_archive(java: Java, spark_home: Path, cache: Path, *, timeout_s: floa
     with tempfile.TemporaryDirectory(dir=folder, prefix=".making-") as making:
         _make_base(java, folder, Path(making), timeout_s)
         _make_top(java, spark_home, folder, Path(making), timeout_s)
+        _declare_whole(folder, Path(making))
     return folder
 
 
@@ -112,7 +115,31 @@ def _make_top(java: Java, spark_home: Path, folder: Path, making: Path, timeout_
     env = {**os.environ, "JAVA_HOME": str(java.home), "SPARK_HOME": str(spark_home)}
     command = [sys.executable, "-c", code, shlex.join(options), str(making)]
     _run(command, making / TOP, timeout_s, env)
+    _run([str(java.command), *_use(java, making / TOP), "-version"], making / TOP, timeout_s, env)
     (making / TOP).rename(folder / TOP)
+
+
+def _is_whole(folder: Path) -> bool:
+    try:
+        return (folder / SIZES).read_text() == _sizes(folder)
+    except OSError:
+        return False
+
+
+def _declare_whole(folder: Path, making: Path) -> None:
+    for name in (BASE, TOP):
+        with (folder / name).open("rb") as file:
+            os.fsync(file.fileno())
+    (making / SIZES).write_text(_sizes(folder))
+    (making / SIZES).rename(folder / SIZES)
+
+
+def _sizes(folder: Path) -> str:
+    return "".join(f"{name} {(folder / name).stat().st_size}\n" for name in (BASE, TOP))
+
+
+def _use(java: Java, top: Path) -> tuple[str, ...]:
+    return (f"-XX:SharedArchiveFile={top}", "-Xshare:auto", *_quiet(java))
 
 
 def _quiet(java: Java) -> list[str]:
@@ -170,10 +197,11 @@ def train(options: str, scratch: str) -> None:
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     _run_training_queries(spark, Path(scratch))
-    java = SparkContext._gateway.proc
+    gateway = SparkContext._gateway
+    assert gateway is not None
     spark.stop()
-    java.stdin.close()
-    java.wait()
+    gateway.proc.stdin.close()
+    gateway.proc.wait()
 
 
 def _training_settings(options: str) -> dict[str, str]:

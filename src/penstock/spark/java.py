@@ -240,7 +240,7 @@ def _put(path: Path, text: str, *, mode: int) -> None:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    with open(handle, "w", encoding="utf-8") as file:
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(text)
     Path(name).chmod(mode)
     Path(name).replace(path)

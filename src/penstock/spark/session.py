@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from penstock.spark.java import find_java
+from penstock.spark.archive import archive_options, spark_home
+from penstock.spark.java import Java, cache_directory, find_java
 from penstock.spark.sources.source import StreamSource
 
 _MEBIBYTE = 1 << 20
@@ -66,18 +70,20 @@ LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0
 
 
 def start_session(name: str, options: SessionOptions, log: Path | None = None) -> SparkSession:
-    """A running session; what Spark logs goes to ``log``."""
-    _prepare_environment(log)
+    """A running session; what Spark and its Java print goes to ``log`` instead of the terminal."""
+    java = find_java(os.environ)
+    _prepare_environment(java)
     builder = SparkSession.builder.appName(name).master(f"local[{options.cores}]")
-    for key, value in settings(options).items():
+    for key, value in settings(options, java).items():
         builder = builder.config(key, value)
-    session = builder.getOrCreate()
+    with _stderr_to(log):
+        session = builder.getOrCreate()
     session.sparkContext.setLogLevel("WARN" if log else "ERROR")
     session.dataSource.register(StreamSource)
     return session
 
 
-def settings(options: SessionOptions) -> dict[str, str]:
+def settings(options: SessionOptions, java: Java) -> dict[str, str]:
     """Everything that differs from stock Spark, as configuration."""
     return {
         **STREAMING,
@@ -87,7 +93,7 @@ def settings(options: SessionOptions) -> dict[str, str]:
         "spark.sql.shuffle.partitions": str(options.cores),
         "spark.default.parallelism": str(options.cores),
         "spark.driver.memory": f"{_heap_bytes(options) // _MEBIBYTE}m",
-        "spark.driver.extraJavaOptions": " ".join(_java_options()),
+        "spark.driver.extraJavaOptions": shlex.join(_java_options(java)),
         "spark.ui.enabled": "false" if options.ui_port is None else "true",
         "spark.ui.port": str(options.ui_port or 4040),
         "spark.port.maxRetries": "0" if options.ui_port is not None else "16",
@@ -101,11 +107,31 @@ def _heap_bytes(options: SessionOptions) -> int:
     return max(512 * _MEBIBYTE, options.memory_bytes // 2)
 
 
-def _java_options() -> tuple[str, ...]:
-    return ("-XX:+UseSerialGC", "-XX:MaxMetaspaceSize=256m", "-Duser.timezone=UTC", "-Xss512k")
+def _java_options(java: Java) -> tuple[str, ...]:
+    archive = archive_options(java, spark_home(), cache_directory(os.environ))
+    # One collector thread and small thread stacks: a node is one of several on its machine.
+    return (*archive, "-XX:+UseSerialGC", "-Xss512k", "-Duser.timezone=UTC")
 
 
-def _prepare_environment(log: Path | None) -> None:
-    os.environ["JAVA_HOME"] = str(find_java(os.environ).home)
+def _prepare_environment(java: Java) -> None:
+    os.environ["JAVA_HOME"] = str(java.home)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+
+
+@contextmanager
+def _stderr_to(log: Path | None) -> Iterator[None]:
+    """Gives processes started inside ``log`` as their standard error: they inherit it for good."""
+    if log is None:
+        yield
+        return
+    log.parent.mkdir(parents=True, exist_ok=True)
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with log.open("ab") as target:
+        os.dup2(target.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)

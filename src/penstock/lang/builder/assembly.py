@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+from collections import Counter
 from collections.abc import Sequence
 
 from penstock.errors import InputError
@@ -36,6 +36,7 @@ class _Assembly:
         self.streams: dict[str, Stream] = {}
         self.operators: dict[str, Operator] = {}
         self._names: dict[Step, str] = {}
+        self._counted: Counter[str] = Counter()
 
     def query(self, flow: Flow) -> Query:
         """Adds all that ``flow`` needs; gives the query."""
@@ -61,7 +62,7 @@ class _Assembly:
             elif made not in self._names:
                 inner = made.name or group
                 waiting.append((one, group, True))
-                waiting += [(read, inner, False) for read in reversed(made.reads.values())]
+                waiting += [(read, inner, False) for read in reversed([*made.reads.values()])]
 
     def _add_stream(self, stream: Stream) -> None:
         if self.streams.setdefault(stream.name, stream) != stream:
@@ -78,9 +79,11 @@ class _Assembly:
             self._add(operator)
 
     def _fresh(self, wanted: str) -> str:
-        numbered = (f"{wanted}_{count}" for count in itertools.count(2))
-        names = itertools.chain([wanted], numbered)
-        return next(name for name in names if name not in self.operators)
+        name = wanted
+        while name in self.operators:
+            self._counted[wanted] += 1
+            name = f"{wanted}_{self._counted[wanted] + 1}"
+        return name
 
     def _add(self, operator: Operator) -> None:
         if self.operators.setdefault(operator.name, operator) != operator:

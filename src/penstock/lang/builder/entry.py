@@ -90,7 +90,7 @@ def sql(text: str, /, **names: Flow | Table) -> Flow:
     parsed = parse_query(unnamed, text, Catalog(shapes, tables), "sql")
     read = {input.stream for operator in parsed.operators for input in operator.inputs}
     reads = {name: flow for name, flow in flows.items() if name in read}
-    return flow_of(Step(parsed.operators, reads, sql=text.strip()))
+    return flow_of(Step(parsed.operators, reads, unnamed, sql=text.strip()))
 
 
 def _unnamed() -> Iterator[str]:
@@ -146,9 +146,10 @@ def _node_specs(nodes: Nodes) -> tuple[NodeSpec, ...]:
 def _node_spec(name: str, given: dict[str, int | str]) -> NodeSpec:
     cores = given.pop("cores", NodeSpec.cores)
     memory = given.pop("memory", NodeSpec.memory_bytes)
-    if given or not isinstance(cores, int):
+    wrong = given if isinstance(cores, int) else {"cores": cores}
+    if wrong:
         raise InputError(
-            f"node {name} is given {listed([*given, 'cores', 'memory'])}",
+            f"node {name} is given {listed(f'{key} {value!r}' for key, value in wrong.items())}",
             hint="A node has cores, a whole number, and memory, for example 1g.",
         )
     return NodeSpec(name, cores, memory_bytes(memory))

@@ -91,7 +91,7 @@ class Flow:
     def filter(self, condition: str) -> Flow:
         """The rows for which ``condition`` is true."""
         predicate = self._expression(condition, "filter")
-        return _flow(Filter(f"{self.stream}_filter", self._input, predicate), self)
+        return _flow(Filter(self._label("filter"), self._input, predicate), self)
 
     def select(self, /, *columns: str, **computed: str) -> Flow:
         """The named columns, then computed ones under new names."""
@@ -108,12 +108,12 @@ class Flow:
     def union(self, /, *others: Flow) -> Flow:
         """The rows of this and the others; columns go by position."""
         inputs, reads = inputs_of(self, *others)
-        return flow_of(Step((Union(f"{self.stream}_union", inputs),), reads))
+        return flow_of(Step((Union(self._label("union"), inputs),), reads, self._base))
 
     def apply(self, function: str, schema: str | Schema | None = None) -> Flow:
         """The rows ``module:function`` makes; without a schema the columns stay the same."""
         columns = Schema.parse(schema) if isinstance(schema, str) else schema or self.schema
-        name = f"{self.stream}_python"
+        name = self._label("python")
         return _flow(PythonOperator(name, self._input, function, columns), self)
 
     def switch(self, name: str | None = None, /, **cases: str) -> Mapping[str, Flow]:
@@ -122,8 +122,8 @@ class Flow:
         With a ``name``, the streams are called ``<name>_<case>``.
         """
         conditions = tuple((one, self._expression(text, one)) for one, text in cases.items())
-        operator = Switch(name or f"{self.stream}_switch", self._input, conditions)
-        step = Step((operator,), {self.stream: self}, name)
+        operator = Switch(name or self._label("switch"), self._input, conditions)
+        step = Step((operator,), {self.stream: self}, self._base, name)
         return MappingProxyType(
             {case: Flow(step, f"{operator.name}_{case}", operator.output) for case in cases}
         )
@@ -184,7 +184,7 @@ class Flow:
         equal = equal_columns(on, self.schema, table.schema)
         added = added_columns(columns, equal, self.schema, table.schema, suffix)
         make = SqlRead if table.database else TableJoin
-        name = f"{self.stream}_{make.kind}"
+        name = self._label(make.kind)
         return _flow(make(name, self._input, table, equal, added, how), self)
 
     def write(self, table: str, database: str) -> Flow:
@@ -193,7 +193,7 @@ class Flow:
         To have results written beside the flow, without waiting, use ``.to(ps.sinks.table(…))``.
         """
         place = complete_database(database, Path.cwd())
-        return _flow(SqlWrite(f"{self.stream}_write", self._input, place, table), self)
+        return _flow(SqlWrite(self._label("write"), self._input, place, table), self)
 
     def named(self, name: str) -> Flow:
         """The same rows under a name that queries and files can use."""
@@ -231,6 +231,14 @@ class Flow:
     def __str__(self) -> str:
         return f"{self.stream}: {self.shape}"
 
+    def _label(self, kind: str) -> str:
+        """A name for the time being; of the nearest flow with a name, for people to recognise."""
+        return f"{self._base}_{kind}"
+
+    @property
+    def _base(self) -> str:
+        return self.made_by.base if isinstance(self.made_by, Step) else self.stream
+
     @property
     def _input(self) -> Input:
         return Input(self.stream, self.shape)
@@ -242,15 +250,15 @@ class Flow:
         self, other: Flow, equal: Pairs, bound: TimeBound, where: str | None, how: JoinKind
     ) -> Flow:
         (left, right), reads = inputs_of(self, other)
-        name = f"{self.stream}_join"
+        name = self._label("join")
         join = WindowJoin(name, left, right, equal, bound, join=how)
         if where is not None:
             condition = parse_expression(where, join.output.schema, origin=f"where of {name}")
             join = replace(join, condition=condition)
-        return flow_of(Step((join,), reads))
+        return flow_of(Step((join,), reads, self._base))
 
     def _map(self, columns: Iterable[tuple[str, Expression]]) -> Flow:
-        return _flow(Map(f"{self.stream}_map", self._input, tuple(columns)), self)
+        return _flow(Map(self._label("map"), self._input, tuple(columns)), self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,12 +280,12 @@ class Windowed:
         """One row for every group and window: keys, window_start, window_end and aggregates."""
         flow = self.flow
         calls = tuple((name, aggregate_call(one, flow.schema)) for name, one in aggregates.items())
-        name = f"{flow.stream}_aggregate"
+        name = flow._label("aggregate")
         return _flow(Aggregate(name, flow._input, self.window, self.keys, calls), flow)
 
 
 def _flow(operator: Operator, parent: Flow) -> Flow:
-    return flow_of(Step((operator,), {parent.stream: parent}))
+    return flow_of(Step((operator,), {parent.stream: parent}, parent._base))
 
 
 def flow_of(step: Step) -> Flow:

@@ -10,7 +10,7 @@ from penstock.model.schema import Schema
 from penstock.model.windows import TimeBound
 
 Duration = str | int | float
-Columns = str | Iterable[str] | Mapping[str, str]
+Columns = str | Iterable[str | tuple[str, str]] | Mapping[str, str]
 Pairs = tuple[tuple[str, str], ...]
 
 
@@ -58,7 +58,7 @@ def column_pairs(written: Columns) -> Pairs:
         return ((written, written),)
     if isinstance(written, Mapping):
         return tuple(written.items())
-    return tuple((one, one) for one in written)
+    return tuple((one, one) if isinstance(one, str) else (one[0], one[1]) for one in written)
 
 
 def equal_columns(written: Columns, left: Schema, right: Schema) -> Pairs:

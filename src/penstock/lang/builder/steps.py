@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from penstock.model.operators import Input, Operator
 
@@ -18,12 +18,14 @@ class Step:
 
     The last operator is called ``label`` and gives the result, the names of the others begin with
     ``label``; all are names for the time being, replaced when a network is assembled. ``reads``
-    are the flows behind the inputs, by the names the inputs use. ``name`` is what the user called
-    it, ``sql`` the text it was written as.
+    are the flows behind the inputs, by the names the inputs use. ``base`` is the name of the
+    nearest flow that has one, ``name`` what the user called this, ``sql`` the text it was written
+    as.
     """
 
     operators: tuple[Operator, ...]
     reads: Mapping[str, Flow]
+    base: str
     name: str | None = None
     sql: str = ""
 
@@ -33,7 +35,8 @@ class Step:
 
     def named(self, name: str) -> Step:
         """Another step that does the same under a name of its own."""
-        return replace(self, operators=self.finished(name, {}), name=name)
+        unchanged = {alias: alias for alias in self.reads}
+        return replace(self, operators=self.finished(name, unchanged), base=name, name=name)
 
     def finished(self, name: str, streams: Mapping[str, str]) -> tuple[Operator, ...]:
         """The operators called after ``name``, reading ``streams`` for the names in ``reads``."""
@@ -43,7 +46,9 @@ class Step:
             for one in self.operators
             for output in one.outputs
         }
-        return tuple(renamed(one, names[one.name], outputs | streams) for one in self.operators)
+        return tuple(
+            renamed(one, names[one.name], {**outputs, **streams}) for one in self.operators
+        )
 
 
 def renamed(operator: Operator, name: str, streams: Mapping[str, str]) -> Operator:
@@ -56,7 +61,7 @@ def renamed(operator: Operator, name: str, streams: Mapping[str, str]) -> Operat
     >>> both.name, [input.stream for input in both.inputs]
     ('twice', ['two', 'two'])
     """
-    changed = {
+    changed: dict[str, Any] = {
         field.name: _moved(getattr(operator, field.name), streams) for field in fields(operator)
     }
     return replace(operator, **(changed | {"name": name}))

@@ -52,7 +52,8 @@ def call(name: str, arguments: Sequence[str], indent: int = 0) -> str:
     if len(flat) + indent <= WIDTH or not arguments:
         return flat
     margin = " " * (indent + 4)
-    lines = "".join(f"{margin}{argument},\n" for argument in arguments)
+    indented = (argument.replace("\n", f"\n{margin}") for argument in arguments)
+    lines = "".join(f"{margin}{argument},\n" for argument in indented)
     return f"{name}(\n{lines}{' ' * indent})"
 
 
@@ -63,7 +64,7 @@ def assigned(variable: str, head: str, calls: Sequence[tuple[str, Sequence[str]]
     x = readings.filter("kwh > 1")
     """
     flat = f"{variable} = {head}" + "".join(f".{call(name, given)}" for name, given in calls)
-    if len(calls) < 3 and len(flat) <= WIDTH and "\n" not in flat:
+    if not calls or (len(calls) < 3 and len(flat) <= WIDTH and "\n" not in flat):
         return flat
     lines = [f"    {head}", *(f"    {call(f'.{name}', given, 4)}" for name, given in calls)]
     return "\n".join([f"{variable} = (", *lines, ")"])

@@ -9,7 +9,7 @@ from functools import cached_property
 from penstock.errors import InputError, PenstockError
 from penstock.lang.deployment.drafts import write_name
 from penstock.lang.sql import Catalog, parse_query, query_sql, references
-from penstock.model.network import Network
+from penstock.model.network import Network, Query
 from penstock.model.operators import Operator, PythonOperator, SqlWrite, Switch, TableJoin
 from penstock.model.schema import Shape
 from penstock.model.sources import GeneratorSource, Stream, Table
@@ -41,7 +41,7 @@ class Group:
 
     def reads_back(self) -> bool:
         """Whether the SQL means exactly these operators, names included."""
-        tables = {one.name: one for one in _tables(self.operators)}
+        tables = {one.name: one for one in tables_of(self.operators)}
         try:
             read = parse_query(self.root.name, self.sql, Catalog(self.streams, tables))
         except PenstockError:
@@ -95,9 +95,7 @@ def grouped(network: Network, roots: Iterable[str]) -> tuple[Group, ...]:
     )
 
 
-def _owner(
-    operator: Operator, network: Network, roots: set[str], owner: Mapping[str, str]
-) -> str:
+def _owner(operator: Operator, network: Network, roots: set[str], owner: Mapping[str, str]) -> str:
     readers = network.readers.get(operator.name, ())
     owners = {owner[reader.name] for reader in readers}
     if operator.name in roots or len(owners) != 1 or isinstance(operator, _APART):
@@ -106,9 +104,7 @@ def _owner(
     return only if operator.name.startswith(f"{only}_") else operator.name
 
 
-def _group(
-    operators: list[Operator], network: Network, writes: Mapping[str, Operator]
-) -> Group:
+def _group(operators: list[Operator], network: Network, writes: Mapping[str, Operator]) -> Group:
     own = {operator.name for operator in operators}
     read = [one.stream for operator in operators for one in operator.inputs]
     streams = {name: network.shapes[name] for name in read if name not in own}
@@ -137,20 +133,23 @@ def _must_be_roots(network: Network) -> set[str]:
     return roots
 
 
-def tables_of(network: Network) -> tuple[Table, ...]:
-    """The tables that operators join with or insert into, in the order of their names."""
-    inserted = [
-        Table(one.table, one.input.schema, database=one.database)
-        for one in network.operators
-        if isinstance(one, SqlWrite) and not is_write(one, network)
-    ]
-    return _tables(network.operators, inserted)
+def own_stream(query: Query) -> str:
+    """The stream of a query, which must be called like it to be written down."""
+    if query.stream != query.name:
+        raise InputError(
+            f"query {query.name} is the stream {query.stream} under another name",
+            hint="Give the query an operator of its own.",
+        )
+    return query.stream
 
 
-def _tables(operators: Iterable[Operator], more: Iterable[Table] = ()) -> tuple[Table, ...]:
-    joined = [one.table for one in operators if isinstance(one, TableJoin)]
+def joined_tables(operators: Iterable[Operator]) -> tuple[Table, ...]:
+    """The tables that operators join with, in the order of their names."""
     tables: dict[str, Table] = {}
-    for table in (*joined, *more):
+    for operator in operators:
+        if not isinstance(operator, TableJoin):
+            continue
+        table = operator.table
         if tables.setdefault(table.name, table) != table:
             raise InputError(
                 f"two different tables are called {table.name}", hint="Rename one of them."
@@ -158,3 +157,11 @@ def _tables(operators: Iterable[Operator], more: Iterable[Table] = ()) -> tuple[
     return tuple(tables[name] for name in sorted(tables))
 
 
+def tables_of(operators: Iterable[Operator]) -> tuple[Table, ...]:
+    """The tables that operators join with, and those they write to beside them."""
+    all_of_them = tuple(operators)
+    tables = {table.name: table for table in joined_tables(all_of_them)}
+    for one in all_of_them:
+        if isinstance(one, SqlWrite) and one.table not in tables:
+            tables[one.table] = Table(one.table, one.input.schema, database=one.database)
+    return tuple(tables[name] for name in sorted(tables))

@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.scalarstring import LiteralScalarString
 
-from penstock.lang.deployment.grouping import Group, groups_of, tables_of
+from penstock.lang.deployment.grouping import Group, groups_of, own_stream, tables_of
 from penstock.lang.deployment.locations import hidden_password
 from penstock.lang.deployment.sizes import memory_text
 from penstock.lang.sql import expression_sql
@@ -56,13 +56,19 @@ def deployment_yaml(
     by_name = {one.root.name: one for one in groups}
     sections: Settings = {
         "streams": {one.name: printer.stream(one) for one in network.streams} | derived,
-        "tables": {one.name: printer.table(one) for one in tables_of(network)},
-        "queries": {one.name: printer.query(one, by_name[one.stream]) for one in network.queries},
+        "tables": {one.name: printer.table(one) for one in _tables(groups)},
+        "queries": {
+            one.name: printer.query(one, by_name[own_stream(one)]) for one in network.queries
+        },
         "nodes": {one.name: _node(one) for one in deployment.nodes},
         "placement": deployment.placement,
         "balance": _inline(deployment.balance) if deployment.balance else {},
     }
     return _dumped({name: section for name, section in sections.items() if section})
+
+
+def _tables(groups: tuple[Group, ...]) -> tuple[Table, ...]:
+    return tables_of(operator for group in groups for operator in group.operators)
 
 
 @dataclass(frozen=True)

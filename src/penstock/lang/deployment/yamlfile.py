@@ -140,7 +140,7 @@ class Value:
         """The mapping's values by key; raises where this is no mapping or a key comes twice."""
         found: dict[str, Value] = {}
         for key, value in self._pairs():
-            name = self._key(key)
+            name = self._key(key, value)
             if name in found:
                 raise InputError(
                     f"{self.what} has the key {name} twice",
@@ -184,9 +184,15 @@ class Value:
             raise self.unfit("a mapping of keys to values")
         return list(self.node.value)
 
-    def _key(self, key: Node) -> str:
+    def _key(self, key: Node, value: Node) -> str:
         if not isinstance(key, ScalarNode):
             raise Value(self.file, key, f"a key of {self.what}").unfit("a text")
+        if " " in str(key.value) and Value(self.file, value, self.what).is_nothing:
+            raise InputError(
+                f"{key.value!r} stands where a key should",
+                hint="Inside { } a comma ends the value before it; put that value in quotes.",
+                place=self.file.place(key),
+            )
         return str(key.value)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.lang.explain.words import query_words, source_words
+from penstock.lang.explain.words import details_words, query_words, source_words
 from penstock.model.network import Network, Query
 from penstock.model.operators import Operator
 
@@ -29,14 +29,14 @@ def explain_mermaid(network: Network) -> str:
 def _operator_lines(
     operator: Operator, id: str, ids: dict[str, str], network: Network
 ) -> list[str]:
-    label = _label(operator.name, operator.kind, operator.details)
+    label = _label(operator.name, operator.kind, details_words(operator))
     box = f"[[{label}]]" if operator.stateful else f"[{label}]"
     arrows = [_arrow(input.stream, id, ids, network) for input in operator.inputs]
     return [f"  {id}{box}", *arrows]
 
 
 def _query_lines(query: Query, id: str, ids: dict[str, str], network: Network) -> list[str]:
-    label = _label(query.name, query_words(query))
+    label = _label(query.name, query_words(query, network))
     return [f"  {id}([{label}])", _arrow(query.stream, id, ids, network)]
 
 

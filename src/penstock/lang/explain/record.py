@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
+from penstock.lang.explain.words import details_words
 from penstock.model.estimates import OperatorEstimate
 from penstock.model.network import Network, Query
 from penstock.model.operators import Operator
@@ -44,7 +45,7 @@ def _operator(operator: Operator, estimate: OperatorEstimate | None) -> Record:
     return {
         "name": operator.name,
         "kind": operator.kind,
-        "details": operator.details,
+        "details": details_words(operator),
         "inputs": [input.stream for input in operator.inputs],
         "outputs": [{"name": name, **_shape(one)} for name, one in operator.outputs.items()],
         "stateful": operator.stateful,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from penstock.errors import listed
 from penstock.lang.explain.words import (
+    details_words,
     manner_words,
     query_words,
     shape_time_words,
@@ -16,10 +17,12 @@ from penstock.lang.explain.words import (
 from penstock.model.estimates import OperatorEstimate
 from penstock.model.network import Network
 from penstock.model.operators import Operator
+from penstock.model.schema import Shape
 from penstock.model.sources import Stream
 
 WIDTH = 100
 _WIDEST_NAME = 28
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 _HEADINGS = ("operator", "cost in us", "rows in/s", "rows out/in", "load")
 
 Costs = Mapping[str, OperatorEstimate]
@@ -36,7 +39,9 @@ def explain_text(network: Network, costs: Costs | None = None) -> str:
     parts = [
         _section("streams", [(one.name, _stream_lines(one)) for one in network.streams], margin),
         _section("operators", [(one.name, _lines(one)) for one in network.operators], margin),
-        _section("queries", [(one.name, [query_words(one)]) for one in network.queries], margin),
+        _section(
+            "queries", [(one.name, [query_words(one, network)]) for one in network.queries], margin
+        ),
         _estimates(network, costs or {}),
     ]
     return "\n".join(part for part in parts if part)
@@ -56,21 +61,26 @@ def _entry(name: str, lines: Sequence[str], margin: int) -> Iterator[str]:
         yield from textwrap.wrap(name, WIDTH, initial_indent="  ", subsequent_indent="  ")
         head = ""
     for line in wrapped:
-        yield f"{head:{margin}}{line}"
+        yield f"{head:{margin}}{line.replace(_NO_BREAK, ' ')}"
         head = ""
 
 
 def _stream_lines(stream: Stream) -> list[str]:
-    return [source_words(stream.source), str(stream.shape.schema), stream_time_words(stream)]
+    return [source_words(stream.source), _columns(stream.shape), stream_time_words(stream)]
 
 
 def _lines(operator: Operator) -> list[str]:
     read = listed(input.stream for input in operator.inputs)
     lines = [f"{operator.kind} of {read}; {manner_words(operator)}"]
     if operator.details:
-        lines.append(operator.details)
+        lines.append(details_words(operator))
     gives = "gives" if tuple(operator.outputs) == (operator.name,) else _gives(operator)
-    return [*lines, f"{gives} {operator.output.schema}", shape_time_words(operator.output)]
+    return [*lines, f"{gives} {_columns(operator.output)}", shape_time_words(operator.output)]
+
+
+def _columns(shape: Shape) -> str:
+    """The columns; a line may end between two but not inside one."""
+    return ", ".join(str(field).replace(" ", _NO_BREAK) for field in shape.schema)
 
 
 def _gives(operator: Operator) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from penstock.model.durations import duration_text
-from penstock.model.network import Query
-from penstock.model.operators import Operator
+from penstock.model.network import Network, Query
+from penstock.model.operators import Operator, SqlWrite
 from penstock.model.schema import Shape
 from penstock.model.sources import (
     ConsoleSink,
@@ -100,9 +102,15 @@ def manner_words(operator: Operator) -> str:
     return ", ".join(parts)
 
 
-def query_words(query: Query) -> str:
+def details_words(operator: Operator) -> str:
+    """What an operator does, without the quotes that names do not need."""
+    return re.sub(r"`(\w+)`", r"\1", operator.details)
+
+
+def query_words(query: Query, network: Network) -> str:
     """Where a query's results go and what is promised about them."""
-    parts = [sink_words(query.sink)]
+    tables = [f"to table {one.table} of {one.database.shown}" for one in _writes(query, network)]
+    parts = tables if tables and query.sink is None else [sink_words(query.sink), *tables]
     if query.stream != query.name:
         parts.append(f"the rows of {query.stream}")
     if query.max_latency_us is not None:
@@ -110,3 +118,9 @@ def query_words(query: Query) -> str:
     if query.on is not None:
         parts.append(f"on node {query.on}")
     return ", ".join(parts)
+
+
+def _writes(query: Query, network: Network) -> list[SqlWrite]:
+    """The operators that write a query's results to a database, itself or beside it."""
+    near = [network.producers.get(query.stream), *network.readers[query.stream]]
+    return [one for one in near if isinstance(one, SqlWrite)]

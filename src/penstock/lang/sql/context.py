@@ -11,7 +11,7 @@ from penstock.errors import InputError, Place, listed, suggestion
 from penstock.lang.sql.graph import Draft
 from penstock.lang.sql.places import Written
 from penstock.lang.sql.records import Catalog
-from penstock.model.expressions import Expression
+from penstock.model.expressions import Expression, all_of, conjuncts
 from penstock.model.operators import Filter, Input, Map, Operator
 from penstock.model.sources import Table
 
@@ -65,7 +65,8 @@ class Context:
 
     def filtered(self, node: exp.Expr, input: Input, predicate: Expression) -> Input:
         """The rows of ``input`` for which ``predicate`` is true."""
-        return self.add(node, lambda name: Filter(name, input, predicate))
+        flat = all_of(conjuncts(predicate))
+        return self.add(node, lambda name: Filter(name, input, flat))
 
     def mapped(
         self, node: exp.Expr, input: Input, columns: tuple[tuple[str, Expression], ...]
@@ -88,10 +89,10 @@ class Context:
 
     def _unknown(self, node: exp.Table) -> InputError:
         if node.name.lower() == self.query.lower():
-            return self.written.error(node, f"query {self.query} reads itself")
+            return self.written.error(node.this, f"query {self.query} reads itself")
         names = (*self.subqueries, *self.catalog.names)
         what = f"no stream or table {node.name}; there is {listed(names)}"
-        return self.written.error(node, what, suggestion(node.name, names))
+        return self.written.error(node.this, what, suggestion(node.name, names))
 
 
 def only(context: Context, node: exp.Expr, known: Collection[str], what: str) -> None:

@@ -7,8 +7,7 @@ What a column, an aggregate or a grouped expression means depends on the clause;
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import timedelta
-from typing import Protocol, cast
+from typing import Protocol
 
 from sqlglot import exp
 
@@ -73,18 +72,23 @@ _BINARY: Mapping[type[exp.Expr], str] = {
 _PARTS = ("year", "month", "day", "dayofweek", "hour", "minute", "second")
 
 
+# The parts of nodes that are read below, or say nothing that matters here.
+_READ = {"this", "expression", "expressions", "negate", "ifs", "default", "true", "false"}
+_READ |= {"to", "low", "high", "unit", "is_string", "query", "field", "unnest"}
+_READ |= {"safe", "typed", "coalesce", "fraction_in_string"}
+
+
 def _general(node: exp.Expr, scope: Scope) -> Expression:
     kind = type(node)
-    if kind in _BINARY:
-        return _binary(node, scope)
-    if kind in _CONVERTERS:
-        return _CONVERTERS[kind](node, scope)
-    raise _not_understood(node, scope)
+    convert = _binary if kind in _BINARY else _CONVERTERS.get(kind)
+    unread = [name for name, part in node.args.items() if part and name not in _READ]
+    if convert is None or unread:
+        raise _not_understood(node, scope)
+    found = convert(node, scope)
+    return Call("not", (found,)) if node.args.get("negate") else found
 
 
 def _binary(node: exp.Expr, scope: Scope) -> Expression:
-    if isinstance(node.expression, exp.Any | exp.All) or node.args.get("negate"):
-        raise _not_understood(node, scope)
     given = (to_expression(node.this, scope), to_expression(node.expression, scope))
     return Call(_BINARY[type(node)], given)
 
@@ -111,10 +115,9 @@ def _negative(node: exp.Expr, scope: Scope) -> Expression:
     if isinstance(node.this, exp.Literal) and not node.this.is_string:
         with scope.written.pointing_at(node):
             return literals.number(f"-{node.this.name}")
-    operand = to_expression(node.this, scope)
-    if isinstance(node.this, exp.Interval) and isinstance(operand, Literal):
-        return Literal(-cast(timedelta, operand.value))
-    return Call("negate", (operand,))
+    if isinstance(node.this, exp.Interval):
+        return Literal(-literals.interval(node.this, scope.written))
+    return Call("negate", (to_expression(node.this, scope),))
 
 
 def _is(node: exp.Expr, scope: Scope) -> Expression:
@@ -127,8 +130,6 @@ def _is(node: exp.Expr, scope: Scope) -> Expression:
 
 
 def _between(node: exp.Expr, scope: Scope) -> Expression:
-    if node.args.get("symmetric"):
-        raise _not_understood(node, scope)
     value = to_expression(node.this, scope)
     low, high = (to_expression(node.args[end], scope) for end in ("low", "high"))
     return Call("and", (Call(">=", (value, low)), Call("<=", (value, high))))
@@ -166,8 +167,6 @@ def _if(node: exp.Expr, scope: Scope) -> Expression:
 
 
 def _cast(node: exp.Expr, scope: Scope) -> Expression:
-    if node.args.get("format") or node.args.get("action") or node.args.get("default"):
-        raise _not_understood(node, scope)
     with scope.written.pointing_at(node):
         type = data_type(node.args["to"].sql(DIALECT))
     if _is_constant_time(node, type):
@@ -202,7 +201,7 @@ def _literal(node: exp.Expr, scope: Scope) -> Expression:
 
 def _interval(node: exp.Expr, scope: Scope) -> Expression:
     assert isinstance(node, exp.Interval)
-    return literals.interval(node, scope.written)
+    return Literal(literals.interval(node, scope.written))
 
 
 def _function(node: exp.Expr, scope: Scope) -> Expression:

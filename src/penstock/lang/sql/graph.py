@@ -43,6 +43,21 @@ class Graph:
         return Counter([*inputs, self.result])
 
 
+def in_reading_order(graph: Graph) -> Graph:
+    """With what the result does not depend on dropped, and inputs in order from the left."""
+    by_name = {operator.name: operator for operator in graph.operators}
+    found: dict[str, Operator] = {}
+
+    def visit(stream: str) -> None:
+        if stream in by_name and stream not in found:
+            for input in by_name[stream].inputs:
+                visit(input.stream)
+            found[stream] = by_name[stream]
+
+    visit(graph.result)
+    return replace(graph, operators=tuple(found.values()))
+
+
 class Draft:
     """Collects the operators of a query as its clauses are understood."""
 

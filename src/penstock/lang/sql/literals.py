@@ -42,12 +42,14 @@ def moment(text: str, type: DataType) -> Literal:
         value = datetime.fromisoformat(text.strip())
     except ValueError:
         example = "2024-01-31" if type is DataType.DATE else "2024-01-31 12:00:00"
-        raise InputError(f"{text!r} is not a {type}", hint=f"Write for example {example}.") from None
+        raise InputError(
+            f"{text!r} is not a {type}", hint=f"Write for example {example}."
+        ) from None
     return Literal(value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC))
 
 
-def interval(node: exp.Interval, written: Written) -> Literal:
-    """The constant of an ``INTERVAL`` in any of its spellings."""
+def interval(node: exp.Interval, written: Written) -> timedelta:
+    """The length of an ``INTERVAL`` in any of its spellings."""
     amount, unit = node.this, node.args.get("unit")
     if not isinstance(amount, exp.Literal) or not isinstance(unit, exp.Var | None):
         raise written.error(
@@ -56,7 +58,7 @@ def interval(node: exp.Interval, written: Written) -> Literal:
             "Write for example INTERVAL 6 HOURS or INTERVAL '90' MINUTE.",
         )
     with written.pointing_at(node):
-        return Literal(timedelta(microseconds=_interval_us(amount.name, unit.name if unit else "")))
+        return timedelta(microseconds=_interval_us(amount.name, unit.name if unit else ""))
 
 
 def _interval_us(amount: str, unit: str) -> int:

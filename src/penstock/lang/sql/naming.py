@@ -7,7 +7,21 @@ from dataclasses import replace
 
 from penstock.lang.sql.graph import Graph, rewired
 from penstock.lang.sql.scope import fresh
+from penstock.model.expressions import Call, Column, Expression, walk
 from penstock.model.operators import Input, Operator
+
+
+def derived_name(function: str, arguments: tuple[Expression, ...]) -> str:
+    """A name that tells what a column without one is.
+
+    >>> derived_name("sum", (Column("kwh"),)), derived_name("", (Call("upper", (Column("a"),)),))
+    ('sum_kwh', 'upper_a')
+    """
+    parts = [part for one in arguments for part in walk(one)]
+    functions = [part.function for part in parts[:1] if isinstance(part, Call) and not function]
+    columns = [part.name for part in parts if isinstance(part, Column)]
+    words = [function, *(one for one in functions if one.isidentifier()), *columns]
+    return "_".join(dict.fromkeys(word for word in words if word)) or "value"
 
 
 def named(graph: Graph, query: str, taken: Iterable[str]) -> tuple[Operator, ...]:

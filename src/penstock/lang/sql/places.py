@@ -63,8 +63,18 @@ class Written:
     def quoted(self, node: exp.Expr) -> str:
         """``node`` as it was written, shortened to one line."""
         span = _span(node, whole=True)
-        text = self.text[span[0] : span[1] + 1] if span else node.sql("spark")
+        text = self._closed(*span) if span else node.sql("spark")
         return " ".join(text.split())
+
+    def _closed(self, start: int, last: int) -> str:
+        """The text from ``start`` to ``last``, with the parentheses after it that it opened."""
+        end = last + 1
+        while self.text.count("(", start, end) > self.text.count(")", start, end):
+            closing = self.text.find(")", end)
+            if closing < 0:
+                break
+            end = closing + 1
+        return self.text[start:end]
 
 
 def _span(node: exp.Expr, whole: bool = False) -> tuple[int, int] | None:

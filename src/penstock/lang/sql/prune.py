@@ -1,4 +1,4 @@
-"""Columns that nobody needs are dropped, above all before joins, which remember rows."""
+"""Columns nobody needs are dropped, above all before joins, which remember whole rows."""
 
 from __future__ import annotations
 
@@ -19,15 +19,6 @@ from penstock.model.operators import (
 from penstock.model.schema import Shape
 
 Names = frozenset[str]
-
-
-def drop_unread(graph: Graph) -> Graph:
-    """Without the operators that the result does not depend on."""
-    used = {graph.result}
-    for operator in reversed(graph.operators):
-        if operator.name in used:
-            used.update(input.stream for input in operator.inputs)
-    return replace(graph, operators=tuple(one for one in graph.operators if one.name in used))
 
 
 def prune_columns(graph: Graph, working_name: Callable[[], str]) -> Graph:
@@ -80,7 +71,9 @@ def _reads(operator: Operator, wanted: Names) -> tuple[Names, ...]:
             kept = _reduced(operator, wanted)
             assert isinstance(kept, Aggregate) and input.shape.event_time
             calls = (columns_of(one) for _, call in kept.aggregates for one in call.arguments)
-            return (_all([*(columns_of(one) for _, one in keys), *calls, {input.shape.event_time}]),)
+            return (
+                _all([*(columns_of(one) for _, one in keys), *calls, {input.shape.event_time}]),
+            )
         case WindowJoin(left=left, right=right):
             return (_side(operator, left, wanted, 0), _side(operator, right, wanted, 1))
         case TableJoin(input=input, equal=equal):
@@ -94,9 +87,9 @@ def _side(join: WindowJoin, input: Input, wanted: Names, at: int) -> Names:
     condition = columns_of(join.condition) if join.condition is not None else frozenset()
     own = frozenset(input.schema.names)
     assert input.shape.event_time is not None
-    return ((wanted | condition) & own) | {pair[at] for pair in join.equal} | {
-        input.shape.event_time
-    }
+    return (
+        ((wanted | condition) & own) | {pair[at] for pair in join.equal} | {input.shape.event_time}
+    )
 
 
 def _reduced(operator: Operator, wanted: Names) -> Operator:
@@ -105,7 +98,9 @@ def _reduced(operator: Operator, wanted: Names) -> Operator:
             kept = tuple(one for one in columns if one[0] in wanted)
             return replace(operator, columns=kept or columns[:1])
         case Aggregate(aggregates=aggregates):
-            return replace(operator, aggregates=tuple(one for one in aggregates if one[0] in wanted))
+            return replace(
+                operator, aggregates=tuple(one for one in aggregates if one[0] in wanted)
+            )
         case TableJoin(columns=columns):
             return replace(operator, columns=tuple(one for one in columns if one[0] in wanted))
         case _:

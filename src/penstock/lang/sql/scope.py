@@ -136,11 +136,18 @@ class RowScope:
 
     def shown(self, column: str) -> str:
         """A unique name as the person would write it."""
+        own = self.own_name(Column(column)) or column
         for relation in self.relations:
-            if column in relation.own:
-                own = relation.own[column]
-                return own if len(self.relations) == 1 else f"{relation.alias}.{own}"
-        return column
+            if column in relation.own and len(self.relations) > 1:
+                return f"{relation.alias}.{own}"
+        return own
+
+    def own_name(self, expression: Expression) -> str:
+        """The name a column has in its relation; nothing for other expressions."""
+        for relation in self.relations:
+            if isinstance(expression, Column) and expression.name in relation.own:
+                return relation.own[expression.name]
+        return ""
 
     def relation(self, node: exp.Expr) -> Relation:
         """The relation called like the identifier ``node``."""
@@ -168,9 +175,7 @@ class RowScope:
         verb = "it has" if len(self.relations) == 1 else "they have"
         return self._missing(node.this, titles, tuple(dict.fromkeys(names)), verb)
 
-    def _missing(
-        self, node: exp.Expr, title: str, names: tuple[str, ...], verb: str
-    ) -> InputError:
+    def _missing(self, node: exp.Expr, title: str, names: tuple[str, ...], verb: str) -> InputError:
         what = f"no column {node.name} in {title}; {verb} {listed(names)}"
         return self.written.error(node, what, suggestion(node.name, names))
 

@@ -13,7 +13,7 @@ from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.parsers.spark import SparkParser
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from penstock.errors import InputError, Place, suggestion
 from penstock.lang.sql.places import Written
@@ -28,14 +28,35 @@ class _Parser(SparkParser):
     }
 
 
+class _Generator(Spark.Generator):
+    """Prints NOT where people write it, and constant times as constants."""
+
+    def not_sql(self, expression: exp.Not) -> str:
+        inner = expression.this
+        if isinstance(inner, exp.In | exp.Like | exp.RegexpLike | exp.Is):
+            operand, whole = self.sql(inner, "this"), self.sql(inner)
+            rest = whole[len(operand) :]
+            return f"{operand} IS NOT{rest[3:]}" if rest.startswith(" IS ") else f"{operand} NOT{rest}"
+        return super().not_sql(expression)
+
+    def cast_sql(self, expression: exp.Cast, safe_prefix: str | None = None) -> str:
+        if isinstance(expression, exp.TryCast):
+            return super().cast_sql(expression, safe_prefix)
+        return f"{self.sql(expression, 'to')} {self.sql(expression, 'this')}"
+
+
 class PenstockSql(Spark):
     """Spark's SQL with plain function calls and, as in Spark 4, a doubled quote in strings."""
 
     class Tokenizer(Spark.Tokenizer):
         STRING_ESCAPES = ["\\", "'"]  # noqa: RUF012
+        # Without this GROUP BY window(…) reads as the WINDOW clause of OVER, which we refuse.
+        KEYWORDS = {  # noqa: RUF012
+            word: type for word, type in Spark.Tokenizer.KEYWORDS.items() if word != "WINDOW"
+        }
 
     Parser = _Parser
-    Generator = Spark.Generator
+    Generator = _Generator
 
 
 DIALECT = PenstockSql()
@@ -71,6 +92,17 @@ def parse_condition(written: Written) -> exp.Expr:
     (tree,) = _parsed(written, _tokens(written, "an expression"), exp.Condition)
     assert tree is not None
     return tree
+
+
+def is_plain_name(name: str) -> bool:
+    """Whether a name is read as a name without quotes around it.
+
+    >>> is_plain_name("home"), is_plain_name("from")
+    (True, False)
+    """
+    tokens = list(DIALECT.tokenize(name))
+    is_name = len(tokens) == 1 and tokens[0].token_type is TokenType.VAR
+    return is_name and name.upper() not in SparkParser.NO_PAREN_FUNCTION_PARSERS
 
 
 def _tokens(written: Written, what: str = "a query") -> list[Token]:

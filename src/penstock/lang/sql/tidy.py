@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 
 from penstock.lang.sql.graph import Graph, is_identity, rewired
-from penstock.model.expressions import Call, Column, Expression, Literal, transform, walk
+from penstock.model.expressions import Column, Expression, Literal, all_of, conjuncts, transform, walk
 from penstock.model.operators import Filter, Input, Map, Operator
 from penstock.model.schema import Shape
 
@@ -48,8 +48,8 @@ def merge_operators(graph: Graph) -> Graph:
 
 def _merged(operator: Operator, below: Operator) -> Operator | None:
     if isinstance(operator, Filter) and isinstance(below, Filter):
-        both = Call("and", (below.predicate, operator.predicate))
-        return Filter(operator.name, below.input, both)
+        both = (*conjuncts(below.predicate), *conjuncts(operator.predicate))
+        return Filter(operator.name, below.input, all_of(both))
     if isinstance(operator, Map) and isinstance(below, Map):
         return _composed(operator, below)
     return None

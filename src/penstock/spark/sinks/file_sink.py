@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 from pyspark.sql import DataFrame
 
 from penstock.model.sources import FileSink
 from penstock.spark.counting import counted
 from penstock.spark.sinks.batch import Batch
+from penstock.spark.sinks.parquet import ParquetWriter
 
 
 class DirectorySink:
@@ -20,17 +22,23 @@ class DirectorySink:
 
     def __init__(self, sink: FileSink) -> None:
         self._sink = sink
+        self._parquet = ParquetWriter()
 
     def write(self, rows: DataFrame, batch: Batch) -> int:
         staging = self._sink.path / f"_staging-{batch.id}"
         final = self._sink.path / f"batch={batch.id:08d}"
-        counting, count = counted(rows)
-        writer = counting.write.mode("overwrite")
-        if self._sink.format == "csv":
-            writer = writer.option("header", "true")
-        writer.format(self._sink.format).save(str(staging))
-        if final.exists() or not count():
-            shutil.rmtree(staging)
-        else:
+        count = self._staged(rows, staging)
+        if count and not final.exists():
             staging.rename(final)
+        else:
+            shutil.rmtree(staging, ignore_errors=True)
+        return count
+
+    def _staged(self, rows: DataFrame, staging: Path) -> int:
+        shutil.rmtree(staging, ignore_errors=True)
+        if self._sink.format == "parquet":
+            return sum(count for _, count in self._parquet.write(rows, staging))
+        counting, count = counted(rows)
+        options = {"header": "true"} if self._sink.format == "csv" else {}
+        counting.write.options(**options).format(self._sink.format).save(str(staging))
         return count()

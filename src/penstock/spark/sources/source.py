@@ -108,9 +108,12 @@ class StreamReader(DataSourceStreamReader):
             return
         for batch in self.intake.read(part):
             yield with_beat_column(batch)
-        if part.watermark_us is not None:
+        # Where only the rows themselves tell the time (Kafka), the intake knows it by now.
+        tell = getattr(self.intake, "watermark_after", None)
+        watermark_us = part.watermark_us if tell is None else tell(part)
+        if watermark_us is not None:
             schema = arrow_schema(self._spec.read_schema)
-            yield beat_row(schema, event_time, part.watermark_us)
+            yield beat_row(schema, event_time, watermark_us)
 
     def commit(self, end: Offset) -> None:
         self.intake.commit(end)

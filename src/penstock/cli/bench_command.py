@@ -1,0 +1,97 @@
+"""``penstock bench``: measurements of this machine, as ratios with goals.
+
+The measurements are in ``penstock.bench.registry``, which has ``BENCHES``: by name, a function of
+``quick`` (whether a run of under a minute is wanted) that gives
+``{"bench", "machine", "cases": [{"case", "value", "unit", "baseline", "ratio", "goal", "ok"}],
+"ok"}``. Nothing else of it is used here.
+"""
+
+from __future__ import annotations
+
+import json as json_text
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Annotated, Any
+
+import typer
+
+from penstock.cli.completion import bench_names
+from penstock.errors import InputError, UnreachableError, listed, suggestion
+
+ALL = "all"
+REGISTRY = "penstock.bench.registry"
+
+Report = Mapping[str, Any]
+Bench = Callable[[bool], Report]
+
+
+def bench(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="[NAME|all]",
+            help="What to measure.",
+            autocompletion=bench_names,
+            show_default=False,
+        ),
+    ] = ALL,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Measure for less than a minute each.")
+    ] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object, or for all a list of them.")
+    ] = False,
+) -> None:
+    """Measure this machine against the goals. Exit code 4 if one is missed."""
+    reports = []
+    for one in chosen(name, benches()):
+        reports.append(one(quick))
+        if not json:
+            typer.echo("\n".join(report_lines(reports[-1])))
+    if json:
+        found: object = reports if name == ALL else reports[0]
+        typer.echo(json_text.dumps(found, indent=2))
+    if not all(report["ok"] for report in reports):
+        raise typer.Exit(4)
+
+
+def benches() -> Mapping[str, Bench]:
+    """The measurements there are, by name."""
+    if find_spec("penstock.bench") is None or find_spec(REGISTRY) is None:
+        raise UnreachableError(
+            "this installation has no benchmarks", hint="They come with a later version."
+        )
+    found: Mapping[str, Bench] = import_module(REGISTRY).BENCHES
+    return found
+
+
+def chosen(name: str, known: Mapping[str, Bench]) -> list[Bench]:
+    """The measurements meant by ``name``."""
+    if name == ALL:
+        return list(known.values())
+    if name not in known:
+        hint = f"There are {listed([*known, ALL])}. {suggestion(name, [*known, ALL])}".strip()
+        raise InputError(f"no benchmark {name}", hint=hint)
+    return [known[name]]
+
+
+def report_lines(report: Report) -> list[str]:
+    """A report as a table of plain text."""
+    rows = [
+        (
+            "✓" if case["ok"] else "✗",
+            str(case["case"]),
+            f"{_number(case['value'])} {case['unit']}".rstrip(),
+            f"{_number(case['ratio'])} of {_number(case['baseline'])}",
+            f"goal {case['goal']}",
+        )
+        for case in report["cases"]
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)] if rows else []
+    cells = ([text.ljust(width) for text, width in zip(row, widths, strict=True)] for row in rows)
+    return [f"{report['bench']}", *(f" {'  '.join(row).rstrip()}" for row in cells)]
+
+
+def _number(value: object) -> str:
+    return "–" if value is None else f"{value:,.4g}" if isinstance(value, float) else f"{value}"

@@ -1,0 +1,36 @@
+"""Names that the shell can complete."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from penstock.errors import PenstockError
+
+if TYPE_CHECKING:
+    import typer
+
+
+def query_names(ctx: typer.Context, incomplete: str) -> list[str]:
+    """The queries of the file that was typed, as far as it can be read."""
+    from pathlib import Path
+
+    from penstock.lang.deployment import read_deployment
+
+    file = ctx.params.get("file")
+    if file is None:
+        return []
+    try:
+        names = [one.name for one in read_deployment(Path(file)).network.queries]
+    except PenstockError:
+        return []
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def bench_names(incomplete: str) -> list[str]:
+    """The benchmarks there are."""
+    from penstock.cli.bench_command import ALL, benches
+
+    try:
+        return [name for name in (ALL, *benches()) if name.startswith(incomplete)]
+    except PenstockError:
+        return []

@@ -1,0 +1,123 @@
+"""``penstock explain``: what a deployment does, without running it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from penstock.cli.completion import query_names
+
+if TYPE_CHECKING:
+    from penstock.model.network import Deployment
+
+EXPLAIN_EXAMPLES = """\
+[bold]Examples[/bold]
+
+penstock explain ami.yaml                           streams, operators, fragments, queries
+
+penstock explain ami.yaml --query heavy_homes       only what this query needs
+
+penstock explain ami.yaml --format mermaid > a.mmd  a flowchart
+"""
+
+
+class Format(StrEnum):
+    """The forms in which a deployment can be printed."""
+
+    TEXT = "text"
+    MERMAID = "mermaid"
+    JSON = "json"
+    SQL = "sql"
+    YAML = "yaml"
+    PYTHON = "python"
+
+
+def explain(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The deployment file.", show_default=False)
+    ],
+    query: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Show only this query and what it needs.",
+            autocompletion=query_names,
+            show_default=False,
+        ),
+    ] = None,
+    format: Annotated[
+        Format,
+        typer.Option(help="How to print it; sql, yaml and python read back as the same thing."),
+    ] = Format.TEXT,
+) -> None:
+    """Show what a deployment does and which operators run together. Nothing is started."""
+    from penstock.cli.explaining import only
+    from penstock.lang.deployment import read_deployment
+
+    deployment = read_deployment(file)
+    if query is not None:
+        deployment = only(deployment, query)
+    typer.echo(_PRINTERS[format](deployment, file).rstrip("\n"))
+
+
+def _text(deployment: Deployment, file: Path) -> str:
+    from penstock.cli.explaining import fragments_text
+    from penstock.lang.explain import explain_text
+
+    network = deployment.network
+    parts = explain_text(network, _costs(deployment)), fragments_text(network)
+    hint = f"as a flowchart: penstock explain {file} --format mermaid"
+    return "\n".join((*parts, hint))
+
+
+def _costs(deployment: Deployment) -> None:
+    """The expected cost of each operator; there is no estimate yet."""
+    return None
+
+
+def _mermaid(deployment: Deployment, file: Path) -> str:
+    from penstock.lang.explain import explain_mermaid
+
+    return explain_mermaid(deployment.network)
+
+
+def _json(deployment: Deployment, file: Path) -> str:
+    from penstock.cli.explaining import fragment_records
+    from penstock.lang.explain import explain_dict
+
+    network = deployment.network
+    record = {"deployment": deployment.name, **explain_dict(network, _costs(deployment))}
+    return json.dumps(record | {"fragments": fragment_records(network)}, indent=2)
+
+
+def _sql(deployment: Deployment, file: Path) -> str:
+    from penstock.cli.explaining import queries_sql
+
+    return queries_sql(deployment.network)
+
+
+def _yaml(deployment: Deployment, file: Path) -> str:
+    from penstock.lang.deployment import deployment_yaml
+
+    return deployment_yaml(deployment, file.parent.absolute())
+
+
+def _python(deployment: Deployment, file: Path) -> str:
+    from penstock.lang.builder import python_code
+
+    return python_code(deployment)
+
+
+_PRINTERS: Mapping[Format, Callable[[Deployment, Path], str]] = {
+    Format.TEXT: _text,
+    Format.MERMAID: _mermaid,
+    Format.JSON: _json,
+    Format.SQL: _sql,
+    Format.YAML: _yaml,
+    Format.PYTHON: _python,
+}

@@ -1,0 +1,53 @@
+"""Errors on their way to the terminal: our own as their text, bugs as one line and a file."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import traceback
+from contextvars import ContextVar
+from datetime import datetime
+from pathlib import Path
+
+from penstock import __version__
+from penstock.errors import PenstockError, RunError
+
+LOG_FOLDER: ContextVar[Path | None] = ContextVar("LOG_FOLDER", default=None)
+"""Where a command keeps its logs, once it knows."""
+
+
+def reported(error: BaseException) -> int:
+    """Tells a person about an error on standard error; the exit code to leave with."""
+    if isinstance(error, PenstockError):
+        print(error, file=sys.stderr)
+        return error.exit_code
+    print(_bug_line(error), file=sys.stderr)
+    return RunError.exit_code
+
+
+def _bug_line(error: BaseException) -> str:
+    reason = " ".join(str(error).split())[:200]
+    what = f"{type(error).__name__}: {reason}" if reason else type(error).__name__
+    try:
+        path = _written(error)
+    except OSError as problem:
+        return f"penstock failed: {what}; this is a bug (no details: {problem.strerror})"
+    return f"penstock failed: {what}; this is a bug. Please report it with {path}"
+
+
+def _written(error: BaseException) -> Path:
+    """The file with everything a developer needs."""
+    text = f"penstock {__version__}, Python {sys.version}\n{sys.argv}\n\n" + "".join(
+        traceback.format_exception(error)
+    )
+    name = f"penstock-bug-{datetime.now():%Y%m%d-%H%M%S}.txt"
+    folder = LOG_FOLDER.get()
+    if folder is not None and folder.is_dir():
+        path = folder / name
+        path.write_text(text, encoding="utf-8")
+        return path
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", prefix=name[:-4] + "-", suffix=".txt", delete=False
+    ) as file:
+        file.write(text)
+    return Path(file.name)

@@ -1,0 +1,76 @@
+"""The command ``penstock``: its commands, and the one place where errors become exit codes.
+
+Exit codes: 0 fine, 1 the user's input, 2 usage, 3 something needed could not be reached or is
+missing, 4 it failed while running. Only what ``--help`` needs is imported here.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from penstock import __version__
+from penstock.cli.bench_command import bench
+from penstock.cli.doctor_command import doctor
+from penstock.cli.explain_command import EXPLAIN_EXAMPLES, explain
+from penstock.cli.failures import reported
+from penstock.cli.run_command import RUN_EXAMPLES, RunCommand, run
+
+_EXIT_CODES = (
+    "Exit codes: 0 fine, 1 your input, 2 usage, 3 something needed is missing or could not be "
+    "reached, 4 it failed while running."
+)
+
+app = typer.Typer(
+    name="penstock",
+    help="Continuous queries on Spark: described in one file, run, watched and explained.",
+    epilog=_EXIT_CODES,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command(cls=RunCommand, epilog=RUN_EXAMPLES)(run)
+app.command(epilog=EXPLAIN_EXAMPLES)(explain)
+app.command()(doctor)
+app.command()(bench)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"penstock {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and leave."
+        ),
+    ] = False,
+) -> None:
+    return None
+
+
+def main() -> None:
+    """Runs the command line of this process and leaves it with the right exit code."""
+    try:
+        app()
+    except BrokenPipeError:
+        _forget_output()
+        sys.exit(0)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except Exception as error:
+        sys.exit(reported(error))
+
+
+def _forget_output() -> None:
+    """Nobody reads any more: keeps Python from complaining about it when it leaves."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)

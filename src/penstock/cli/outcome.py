@@ -1,0 +1,136 @@
+"""What came of a run: as words for people and as JSON for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from penstock.cli.plan import RunPlan
+from penstock.cli.results import QueryRows
+from penstock.cli.tally import is_delivered, rows_delivered, rows_from_outside
+from penstock.cli.view import SetAside, totals
+from penstock.cli.words import span
+from penstock.errors import listed
+from penstock.model.fragments import Fragment
+from penstock.model.measurements import FragmentStatus
+from penstock.model.network import Network
+from penstock.model.sources import ConsoleSink
+
+Ending = Literal["finished", "finished before", "asked", "time"]
+"""All inputs ended now, or in an earlier run; somebody asked; the time given with --for is up."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A run that is over; counts are those of this run alone."""
+
+    plan: RunPlan
+    ending: Ending
+    seconds: float
+    statuses: tuple[FragmentStatus, ...]
+    set_aside: SetAside
+    results: tuple[QueryRows, ...] = ()
+
+    @property
+    def is_finished(self) -> bool:
+        return self.ending in ("finished", "finished before")
+
+    @property
+    def rows_in(self) -> int:
+        return rows_from_outside(self.plan.fragments, self.statuses)
+
+    @property
+    def rows_out(self) -> int:
+        return rows_delivered(self.plan.network, self.plan.fragments, self.statuses)
+
+
+def sentence(outcome: Outcome) -> str:
+    """What happened, in one sentence."""
+    counts = totals(outcome.rows_in, outcome.rows_out, outcome.set_aside)
+    if outcome.ending == "finished before":
+        return (
+            f"{outcome.plan.deployment.name} has already finished: all its inputs have ended "
+            "and all results are out; start over with --fresh"
+        )
+    if outcome.ending == "finished":
+        return f"finished after {span(outcome.seconds)}: {counts}"
+    return (
+        f"stopped cleanly after {span(outcome.seconds)}: {counts}; "
+        "start again with the same command to go on where it stopped"
+    )
+
+
+def destinations(outcome: Outcome) -> list[tuple[str, str]]:
+    """Where results went, other than to the terminal: pairs of query and place."""
+    network = outcome.plan.network
+    return [
+        (name, place)
+        for fragment in outcome.plan.fragments
+        if is_delivered(network, fragment)
+        for name, place in _places(network, fragment)
+    ]
+
+
+def _places(network: Network, fragment: Fragment) -> list[tuple[str, str]]:
+    from penstock.lang.explain.words import sink_words
+
+    tables = [f"to table {one.table} in {one.database.shown}" for one in fragment.writes]
+    names = listed(fragment.queries) if fragment.queries else fragment.name
+    places = [(names, place) for place in tables]
+    for name in fragment.queries:
+        sink = network.query(name).sink
+        if sink is not None and not isinstance(sink, ConsoleSink):
+            places.append((name, sink_words(sink)))
+    return places
+
+
+def labelled(
+    fragments: tuple[Fragment, ...], statuses: tuple[FragmentStatus, ...]
+) -> tuple[FragmentStatus, ...]:
+    """The statuses under the names of the queries they answer, where they answer any."""
+    names = {one.name: ", ".join(one.queries) or one.name for one in fragments}
+    return tuple(replace(one, fragment=names[one.fragment]) for one in statuses)
+
+
+def as_record(outcome: Outcome) -> Mapping[str, object]:
+    """The outcome as plain values, the form that ``penstock run --json`` prints.
+
+    ``deployment``, ``seconds``, ``finished`` (whether all inputs have ended), ``ending``, ``queries``
+    with ``name``, ``rows_in``, ``rows_out``, ``batches``, ``batch_ms_p50`` and ``state_rows`` each,
+    null for a query that runs inside those that read it, and ``set_aside``: by stream, the number
+    of rows ``malformed`` and ``late``.
+    """
+    by_query = _by_query(outcome)
+    return {
+        "deployment": outcome.plan.deployment.name,
+        "seconds": round(outcome.seconds, 3),
+        "finished": outcome.is_finished,
+        "ending": outcome.ending,
+        "rows_in": outcome.rows_in,
+        "rows_out": outcome.rows_out,
+        "queries": [
+            {"name": one.name} | _counts(by_query.get(one.name))
+            for one in outcome.plan.network.queries
+        ],
+        "set_aside": {stream: dict(kinds) for stream, kinds in outcome.set_aside.items()},
+    }
+
+
+def _by_query(outcome: Outcome) -> dict[str, FragmentStatus]:
+    statuses = {one.fragment: one for one in outcome.statuses}
+    return {
+        name: statuses[fragment.name]
+        for fragment in outcome.plan.fragments
+        for name in fragment.queries
+    }
+
+
+def _counts(status: FragmentStatus | None) -> dict[str, object]:
+    return {
+        "rows_in": status and status.rows_in,
+        "rows_out": status and status.rows_out,
+        "batches": status and status.batches,
+        "batch_ms_p50": status and status.batch_ms,
+        "state_rows": status and status.state_rows,
+    }

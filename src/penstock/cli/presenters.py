@@ -1,0 +1,216 @@
+"""How a run is shown: as a live table, as plain lines, or only by its outcome as JSON."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+from penstock.cli.outcome import Outcome, as_record, destinations, labelled, sentence
+from penstock.cli.results import LatestRows, PendingRows
+from penstock.cli.view import (
+    Snapshot,
+    fragment_table,
+    header,
+    result_lines,
+    screen,
+    set_aside_lines,
+)
+from penstock.cli.words import count, span
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_PLAIN_EVERY_S = 5.0
+
+Tick = Callable[[], None]
+
+
+class Presenter(Protocol):
+    """Shows a run; all but :meth:`rows` is called from one thread."""
+
+    def begin(self, facts: list[str], notes: list[str]) -> None:
+        """Says what is about to run."""
+
+    def working(self, what: str) -> AbstractContextManager[Tick]:
+        """Says that something takes a while; the tick is called many times meanwhile."""
+
+    def rows(self, query: str, rows: pa.Table) -> None:
+        """Takes rows of a query that go to the terminal; called from any thread."""
+
+    def update(self, snapshot: Snapshot, seconds: float) -> None:
+        """Shows how things are now."""
+
+    def end(self, outcome: Outcome) -> None:
+        """Says what came of it."""
+
+    def close(self) -> None:
+        """Leaves the terminal as it was; called whatever happened."""
+
+
+class LivePresenter:
+    """A table that is drawn over itself, for people at a terminal."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._latest = LatestRows()
+        self._live: Live | None = None
+        self._head: list[Text] = []
+        self._size = console.size
+
+    def begin(self, facts: list[str], notes: list[str]) -> None:
+        lines = header(facts, self._console.width)
+        self._head = [*lines, *(Text(note, "dim") for note in notes), Text("")]
+        self._console.print(*self._head, sep="\n")
+
+    @contextmanager
+    def working(self, what: str) -> Iterator[Tick]:
+        self.close()
+        started_s = time.monotonic()
+        with self._console.status(what) as status:
+            yield lambda: status.update(f"{what} {span(time.monotonic() - started_s)}")
+
+    def rows(self, query: str, rows: pa.Table) -> None:
+        self._latest.add(query, rows)
+
+    def update(self, snapshot: Snapshot, seconds: float) -> None:
+        size = self._console.size
+        if self._live is None or size != self._size:
+            self._restart(size != self._size)
+        assert self._live is not None
+        lines = screen(snapshot_with(snapshot, self._latest), size.width, size.height - 1)
+        self._live.update(Group(*lines), refresh=True)
+
+    def _restart(self, resized: bool) -> None:
+        """A resized terminal has moved what was drawn, so all of it is drawn anew."""
+        self.close()
+        self._size = self._console.size
+        if resized:
+            self._console.clear()
+            self._console.print(*self._head, sep="\n")
+        self._live = Live(console=self._console, auto_refresh=False, transient=True)
+        self._live.start()
+
+    def close(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def end(self, outcome: Outcome) -> None:
+        self.close()
+        width = self._console.width
+        for line in summary_lines(outcome, width):
+            self._console.print(line, soft_wrap=True)
+        results = result_lines(self._latest.snapshot(), width, 1 << 16)
+        if results:
+            self._console.print("", *results, sep="\n")
+        self._console.print("", Text(sentence(outcome), "bold"), sep="\n")
+
+
+class PlainPresenter:
+    """Result rows on standard output as they come, everything else on standard error."""
+
+    def __init__(self, out: Console, err: Console, every_s: float = _PLAIN_EVERY_S) -> None:
+        self._out, self._err = out, err
+        self._every_s = every_s
+        self._said_s = 0.0
+        self._pending = PendingRows()
+
+    def begin(self, facts: list[str], notes: list[str]) -> None:
+        self._say(" · ".join(facts))
+        for note in notes:
+            self._say(note)
+
+    @contextmanager
+    def working(self, what: str) -> Iterator[Tick]:
+        self._say(what)
+        yield lambda: None
+
+    def rows(self, query: str, rows: pa.Table) -> None:
+        self._pending.add(query, rows)
+
+    def update(self, snapshot: Snapshot, seconds: float) -> None:
+        self._print_rows()
+        if seconds - self._said_s >= self._every_s:
+            self._said_s = seconds
+            self._say(_status_line(snapshot, seconds))
+
+    def end(self, outcome: Outcome) -> None:
+        self._print_rows()
+        for line in summary_lines(outcome, 100):
+            self._say(line.plain)
+        self._say(sentence(outcome))
+
+    def close(self) -> None:
+        self._print_rows()
+
+    def _print_rows(self) -> None:
+        for line in self._pending.lines():
+            self._out.out(line, highlight=False)
+        self._out.file.flush()
+
+    def _say(self, line: str) -> None:
+        self._err.out(line, highlight=False)
+
+
+class JsonPresenter:
+    """Nothing but one JSON object at the end."""
+
+    def __init__(self, out: Console) -> None:
+        self._out = out
+
+    def begin(self, facts: list[str], notes: list[str]) -> None:
+        return None
+
+    def working(self, what: str) -> AbstractContextManager[Tick]:
+        return nullcontext(lambda: None)
+
+    def rows(self, query: str, rows: pa.Table) -> None:
+        return None
+
+    def update(self, snapshot: Snapshot, seconds: float) -> None:
+        return None
+
+    def end(self, outcome: Outcome) -> None:
+        self._out.out(json.dumps(as_record(outcome), indent=2), highlight=False)
+        self._out.file.flush()
+
+    def close(self) -> None:
+        return None
+
+
+def snapshot_with(snapshot: Snapshot, latest: LatestRows) -> Snapshot:
+    """The snapshot with the newest rows."""
+    return replace(snapshot, results=latest.snapshot())
+
+
+def summary_lines(outcome: Outcome, width: int) -> list[Text]:
+    """A line for each query, then where results went and what was set aside."""
+    if outcome.ending == "finished before":
+        return []
+    statuses = labelled(outcome.plan.fragments, outcome.statuses)
+    lines = fragment_table(statuses, width)
+    folder = outcome.plan.folder / "dead_letters"
+    lines += set_aside_lines(
+        Snapshot(statuses, set_aside=outcome.set_aside, dead_letters=folder), 1 << 16
+    )
+    lines += [Text(f" {query} {place}") for query, place in destinations(outcome)]
+    return lines
+
+
+def _status_line(snapshot: Snapshot, seconds: float) -> str:
+    rate = sum(one.rows_in_per_s for one in snapshot.statuses)
+    rows_in = sum(one.rows_in for one in snapshot.statuses)
+    rows_out = sum(one.rows_out for one in snapshot.statuses)
+    finished = sum(one.is_finished for one in snapshot.statuses)
+    return (
+        f"{span(seconds)}: {count(rate)} rows/s read, {count(rows_in)} rows read, "
+        f"{count(rows_out)} written, {finished} of {len(snapshot.statuses)} finished"
+    )

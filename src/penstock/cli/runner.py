@@ -1,0 +1,251 @@
+"""Running a plan: start Spark, watch it work, stop it, say what came of it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from penstock import __version__
+from penstock.cli.meter import NodeMeter, NodeUse
+from penstock.cli.outcome import Ending, Outcome, labelled
+from penstock.cli.output import diverted
+from penstock.cli.plan import RunPlan, RunRequest, has_begun, is_finished, prepared_state
+from penstock.cli.presenters import Presenter
+from penstock.cli.rates import Rates
+from penstock.cli.signals import StopRequest
+from penstock.cli.tally import set_aside_since, since
+from penstock.cli.view import SetAside, Snapshot
+from penstock.cli.words import counted, size
+from penstock.errors import PenstockError, RunError
+from penstock.model.durations import US_PER_S
+from penstock.model.measurements import FragmentStatus
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from penstock.spark.engine import Engine
+    from penstock.spark.state import StateFolder
+
+_DRAW_EVERY_S = 0.25
+_MEASURE_EVERY_S = 1.0
+# Asking Spark for its progress costs it time; this keeps the asking below a tenth of ours.
+_REST_PER_WORK = 9
+_CPU_BARS = 12
+
+
+def run(plan: RunPlan, request: RunRequest, presenter: Presenter, stop: StopRequest) -> Outcome:
+    """Runs the plan until its inputs end, its time is up, or somebody asks to stop."""
+    state = prepared_state(plan, request)
+    if is_finished(plan, state):
+        return _finished_before(plan, state)
+    presenter.begin(facts(plan), _notes(plan, request, state))
+    keep_quiet(state.log.parent / "penstock.log")
+    try:
+        return _run(plan, request, presenter, stop, state)
+    finally:
+        with suppress(OSError):
+            presenter.close()
+
+
+def facts(plan: RunPlan) -> list[str]:
+    """What is about to run, for the first line."""
+    operators = counted(len(plan.network.operators), "operator")
+    return [
+        f"penstock {__version__}",
+        f"{counted(len(plan.network.queries), 'query')}, {operators} in "
+        f"{counted(len(plan.fragments), 'fragment')}",
+        f"1 node, {counted(plan.cores, 'core')}, {size(plan.memory_bytes)}",
+    ]
+
+
+def _notes(plan: RunPlan, request: RunRequest, state: StateFolder) -> list[str]:
+    notes = []
+    if len(plan.deployment.nodes) > 1:
+        names = " and ".join(node.name for node in plan.deployment.nodes)
+        notes.append(f"nodes {names} run as one for now")
+    if has_begun(plan, state):
+        notes.append(f"going on from the state in {plan.folder}")
+    if request.ui_port is not None:
+        notes.append(f"Spark's pages http://127.0.0.1:{request.ui_port}")
+    return notes
+
+
+def _finished_before(plan: RunPlan, state: StateFolder) -> Outcome:
+    statuses = tuple(
+        FragmentStatus(one.name, 0, 0, 0.0, 0, 0.0, 0, None, True) for one in plan.fragments
+    )
+    return Outcome(plan, "finished before", 0.0, statuses, {})
+
+
+def keep_quiet(log: Path) -> None:
+    """What libraries have to say goes to a file; the terminal is ours."""
+    logging.basicConfig(filename=log, level=logging.WARNING, force=True)
+    logging.captureWarnings(True)
+    threading.excepthook = lambda failed: logging.error(
+        "in thread %s",
+        failed.thread.name if failed.thread else "?",
+        exc_info=failed.exc_value,
+    )
+
+
+def _run(
+    plan: RunPlan,
+    request: RunRequest,
+    presenter: Presenter,
+    stop: StopRequest,
+    state: StateFolder,
+) -> Outcome:
+    session = _started_session(plan, request, presenter, stop, state)
+    if session is None:
+        return Outcome(plan, "asked", 0.0, _finished_before(plan, state).statuses, {})
+    try:
+        with _stated_plainly(plan, state):
+            return _Watch(plan, request, presenter, stop, state, session).outcome()
+    finally:
+        with suppress(Exception):
+            session.stop()
+
+
+@contextmanager
+def _stated_plainly(plan: RunPlan, state: StateFolder) -> Iterator[None]:
+    """Whatever Spark raises becomes one of our errors, which says where the details are."""
+    from penstock.spark.failures import explained
+
+    try:
+        yield
+    except (PenstockError, BrokenPipeError):
+        raise
+    except Exception as error:
+        logging.exception("the run failed")
+        raise explained(error, plan.deployment.name, state.log) from error
+
+
+def _started_session(
+    plan: RunPlan,
+    request: RunRequest,
+    presenter: Presenter,
+    stop: StopRequest,
+    state: StateFolder,
+) -> SparkSession | None:
+    """The session; None if somebody asked to stop meanwhile.
+
+    Spark starts in a thread of its own: in the main thread it would take over Ctrl-C.
+    """
+    from penstock.spark.session import SessionOptions, start_session
+
+    options = SessionOptions(plan.cores, plan.memory_bytes, request.ui_port)
+    started: list[SparkSession] = []
+    failed: list[Exception] = []
+
+    def start() -> None:
+        try:
+            with diverted(state.log):
+                started.append(start_session(plan.deployment.name, options, state.log))
+        except Exception as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=start, name="start Spark", daemon=True)
+    with presenter.working("starting Spark…") as tick:
+        thread.start()
+        while thread.is_alive() and not stop.wait(0.1):
+            tick()
+    if failed:
+        raise _not_started(failed[0], state.log) from failed[0]
+    return started[0] if started else None
+
+
+def _not_started(error: Exception, log: Path) -> PenstockError:
+    if isinstance(error, PenstockError):
+        return error
+    logging.error("Spark did not start", exc_info=error)
+    reason = (str(error).splitlines() or [type(error).__name__])[0]
+    return RunError(
+        f"Spark did not start: {reason}",
+        hint=f"Details are in {log}; penstock doctor checks this machine.",
+    )
+
+
+class _Watch:
+    """Follows a running engine."""
+
+    def __init__(
+        self,
+        plan: RunPlan,
+        request: RunRequest,
+        presenter: Presenter,
+        stop: StopRequest,
+        state: StateFolder,
+        session: SparkSession,
+    ) -> None:
+        from penstock.spark.engine import Engine, EngineOptions
+
+        self._plan, self._presenter, self._stop = plan, presenter, stop
+        self._limit_s = None if request.for_us is None else request.for_us / US_PER_S
+        options = EngineOptions(cores=plan.cores)
+        self._engine: Engine = Engine(session, plan.network, state, options, presenter.rows)
+        self._dead_letters = state.path / "dead_letters"
+        self._first = self._engine.status()
+        self._first_aside = self._engine.set_aside()
+        self._rates = Rates()
+        self._meter = NodeMeter(plan.cores)
+        self._use: NodeUse | None = None
+        self._measured_s = 0.0
+        self._cpu: deque[float] = deque(maxlen=_CPU_BARS)
+
+    def outcome(self) -> Outcome:
+        """Starts the engine, follows it to its end and stops it."""
+        began_s = time.monotonic()
+        try:
+            with self._presenter.working("starting queries…"):
+                self._engine.start()
+            ending = self._follow(began_s)
+            statuses = self._engine.status()
+        finally:
+            self._stop_engine()
+        return Outcome(
+            self._plan,
+            ending,
+            time.monotonic() - began_s,
+            since(self._first, statuses),
+            self._set_aside(),
+        )
+
+    def _stop_engine(self) -> None:
+        with self._presenter.working("stopping…"):
+            self._engine.stop()
+
+    def _follow(self, began_s: float) -> Ending:
+        rest_s = 0.0
+        while not self._stop.wait(rest_s):
+            looked_s = time.monotonic()
+            if self._engine.is_finished:
+                return "finished"
+            self._engine.check()
+            self._presenter.update(self._snapshot(looked_s), looked_s - began_s)
+            if self._limit_s is not None and looked_s - began_s >= self._limit_s:
+                return "time"
+            worked_s = time.monotonic() - looked_s
+            rest_s = max(_DRAW_EVERY_S - worked_s, _REST_PER_WORK * worked_s)
+        return "asked"
+
+    def _snapshot(self, now_s: float) -> Snapshot:
+        if now_s - self._measured_s >= _MEASURE_EVERY_S:
+            self._use, self._measured_s = self._meter.sample(), now_s
+            self._cpu.append(self._use.cpu)
+        statuses = since(self._first, self._rates.recent(self._engine.status(), now_s))
+        return Snapshot(
+            statuses=labelled(self._plan.fragments, statuses),
+            use=self._use,
+            cpu_history=tuple(self._cpu),
+            set_aside=self._set_aside(),
+            dead_letters=self._dead_letters,
+        )
+
+    def _set_aside(self) -> SetAside:
+        return set_aside_since(self._first_aside, self._engine.set_aside())

@@ -1,0 +1,66 @@
+"""What a run has read and written, counted once however many fragments read the same stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from penstock.model.fragments import Fragment
+from penstock.model.measurements import FragmentStatus
+from penstock.model.network import Network
+
+
+def rows_from_outside(fragments: Iterable[Fragment], statuses: Iterable[FragmentStatus]) -> int:
+    """The rows that came in from outside, each stream counted once.
+
+    Fragments report the rows of all their inputs together. Those with one input tell how long
+    that stream is; the others tell what is left, because the output of a fragment is what its
+    readers read.
+    """
+    by_name = {one.fragment: one for one in statuses}
+    passed_on = {name: one.rows_out for name, one in by_name.items()}
+    outside: dict[str, int] = {}
+    for fragment in sorted(fragments, key=lambda one: len(one.inputs)):
+        rows = by_name[fragment.name].rows_in
+        known = passed_on | outside
+        new = [name for name in fragment.inputs if name not in known]
+        if len(fragment.inputs) == 1 and fragment.inputs[0] not in passed_on:
+            # Of several readers the one that is furthest.
+            outside[fragment.inputs[0]] = max(rows, outside.get(fragment.inputs[0], 0))
+        elif new:
+            # Which of several has how many is not known, nor asked: together they are the rest.
+            rest = rows - sum(known.get(name, 0) for name in fragment.inputs)
+            outside |= dict.fromkeys(new, 0) | {new[0]: max(0, rest)}
+    return sum(outside.values())
+
+
+def rows_delivered(
+    network: Network, fragments: Iterable[Fragment], statuses: Iterable[FragmentStatus]
+) -> int:
+    """The rows that left for where somebody wanted them."""
+    by_name = {one.fragment: one for one in statuses}
+    return sum(by_name[one.name].rows_out for one in fragments if is_delivered(network, one))
+
+
+def is_delivered(network: Network, fragment: Fragment) -> bool:
+    """Whether a fragment's result goes anywhere but to other fragments."""
+    sinks = (network.query(name).sink for name in fragment.queries)
+    return bool(fragment.writes) or any(sink is not None for sink in sinks)
+
+
+def since(
+    start: Iterable[FragmentStatus], now: Iterable[FragmentStatus]
+) -> tuple[FragmentStatus, ...]:
+    """The statuses of ``now`` without the rows that were already out at the ``start``."""
+    before = {one.fragment: one.rows_out for one in start}
+    return tuple(replace(one, rows_out=one.rows_out - before.get(one.fragment, 0)) for one in now)
+
+
+def set_aside_since(
+    start: Mapping[str, Mapping[str, int]], now: Mapping[str, Mapping[str, int]]
+) -> dict[str, dict[str, int]]:
+    """How many rows were set aside between the two counts, by stream and kind."""
+    return {
+        stream: {kind: max(0, n - start.get(stream, {}).get(kind, 0)) for kind, n in kinds.items()}
+        for stream, kinds in now.items()
+    }

@@ -1,0 +1,197 @@
+"""What a run looks like in the terminal: records in, lines of text out, nothing is printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.text import Text
+
+from penstock.cli.columns import MORE, Column, natural_width, shortened, table
+from penstock.cli.meter import NodeUse
+from penstock.cli.results import QueryRows
+from penstock.cli.words import count, counted, moment, size
+from penstock.model.measurements import FragmentStatus
+
+_BARS = "▁▂▃▄▅▆▇█"
+_WIDEST_VALUE = 40
+_FEWEST_ROWS, _MOST_ROWS = 2, 5
+
+SetAside = Mapping[str, Mapping[str, int]]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Everything the view shows at one moment; counts are those of this run."""
+
+    statuses: tuple[FragmentStatus, ...]
+    results: tuple[QueryRows, ...] = ()
+    use: NodeUse | None = None
+    cpu_history: tuple[float, ...] = ()
+    set_aside: SetAside = field(default_factory=dict)
+    dead_letters: Path = Path("dead_letters")
+
+
+def screen(snapshot: Snapshot, width: int, height: int) -> list[Text]:
+    """The live view, at most ``width`` wide and ``height`` high."""
+    foot = [*use_lines(snapshot, width), *set_aside_lines(snapshot, width)]
+    tallest = max(2, height - len(foot) - 1)
+    fragments = fragment_table(snapshot.statuses, width, tallest)
+    room = height - len(fragments) - len(foot) - 2
+    results = result_lines(snapshot.results, width, room)
+    blank = [Text("")]
+    return [*fragments, *foot, *(blank + results if results else [])][:height]
+
+
+def fragment_table(
+    statuses: Sequence[FragmentStatus], width: int, tallest: int | None = None
+) -> list[Text]:
+    """A line for each fragment; the running ones if not all fit."""
+    shown = list(statuses)
+    if tallest is not None and len(shown) + 1 > tallest:
+        shown = sorted(shown, key=lambda one: one.is_finished)[: max(1, tallest - 2)]
+    lines = table(_fragment_columns(shown), width)
+    hidden = [one for one in statuses if one not in shown]
+    if hidden:
+        finished = sum(one.is_finished for one in hidden)
+        more = f" {MORE} and {len(hidden)} more, {finished} of them finished"
+        lines.append(Text(shortened(more, width), "dim", no_wrap=True))
+    return lines
+
+
+def _fragment_columns(statuses: Sequence[FragmentStatus]) -> list[Column]:
+    def cells(text: Callable[[FragmentStatus], str]) -> tuple[str, ...]:
+        return tuple(text(one) for one in statuses)
+
+    return [
+        Column("query", cells(lambda one: one.fragment), 0, right=False, style="bold"),
+        Column("rows/s in", cells(_rate), 2),
+        Column("rows in", cells(lambda one: count(one.rows_in)), 3),
+        Column("rows out", cells(lambda one: count(one.rows_out)), 0),
+        Column("batch ms", cells(_batch_ms), 4),
+        Column("state rows", cells(lambda one: count(one.state_rows)), 5),
+        Column("event time", cells(lambda one: moment(one.watermark_ms)), 1, right=False),
+        Column("", cells(lambda one: "✓" if one.is_finished else " "), 0, style="green"),
+    ]
+
+
+def _rate(status: FragmentStatus) -> str:
+    return "" if status.is_finished else count(status.rows_in_per_s)
+
+
+def _batch_ms(status: FragmentStatus) -> str:
+    return count(status.batch_ms) if status.batches else ""
+
+
+def use_lines(snapshot: Snapshot, width: int) -> list[Text]:
+    """What the node uses of the machine."""
+    if snapshot.use is None:
+        return []
+    use = snapshot.use
+    cpu = f" node  cpu {sparks(snapshot.cpu_history)} {use.cpu:4.0%}".replace("%", " %")
+    memory = f"memory {size(use.memory_bytes)}"
+    resident = f" ({size(use.resident_bytes)} with what processes share counted for each)"
+    for line in (f"{cpu}   {memory}{resident}", f"{cpu}   {memory}"):
+        if len(line) <= width:
+            return [Text(line, no_wrap=True)]
+    return [Text(shortened(f" {memory}", width), no_wrap=True)]
+
+
+def sparks(shares: Sequence[float]) -> str:
+    """Shares between 0 and 1 as a line of bars.
+
+    >>> sparks([0.0, 0.5, 1.0, 1.7])
+    '▁▅██'
+    """
+    return "".join(_BARS[min(7, max(0, round(share * 7.99 - 0.5)))] for share in shares)
+
+
+def set_aside_lines(snapshot: Snapshot, width: int) -> list[Text]:
+    """How many rows could not be used, if any, and where they are."""
+    parts = [
+        f"{stream}: {' and '.join(f'{count(n)} {kind}' for kind, n in kinds.items() if n)}"
+        for stream, kinds in snapshot.set_aside.items()
+        if any(kinds.values())
+    ]
+    if not parts:
+        return []
+    whole = f" set aside  {', '.join(parts)}, kept in {snapshot.dead_letters}"
+    brief = f" set aside  {', '.join(parts)}"
+    chosen = whole if len(whole) <= width else shortened(brief, width)
+    return [Text(chosen, "yellow", no_wrap=True)]
+
+
+def result_lines(results: Sequence[QueryRows], width: int, room: int) -> list[Text]:
+    """The newest rows of as many queries as have room; those with the newest rows go first."""
+    count_shown = min(len(results), max(0, room // _FEWEST_ROWS))
+    if not count_shown:
+        return []
+    shown = sorted(results[-count_shown:], key=lambda one: one.query)
+    each = min(_MOST_ROWS + 1, room // count_shown)
+    margin = max(len(one.query) for one in shown) + 3
+    if margin > width // 3:
+        return [line for one in shown for line in _stacked(one, width, each)]
+    return [line for one in shown for line in _beside(one, width, each, margin)]
+
+
+def _beside(rows: QueryRows, width: int, lines: int, margin: int) -> list[Text]:
+    """The query's name, and to its right the names of its columns with the rows below."""
+    body = table(_value_columns(rows, lines - 1, width - margin), width - margin, indent=0)
+    name = Text(f" {rows.query}".ljust(margin), "cyan", no_wrap=True)
+    blank = Text(" " * margin)
+    joined = [(name if not at else blank) + line for at, line in enumerate(body)]
+    for line in joined:
+        line.no_wrap = True
+    return joined
+
+
+def _stacked(rows: QueryRows, width: int, lines: int) -> list[Text]:
+    """The query's name on a line of its own, for narrow terminals and long names."""
+    name = Text(shortened(f" {rows.query}", width), "cyan", no_wrap=True)
+    if lines < 3:
+        return [name, *table(_value_columns(rows, 1, width - 1), width)[1:]]
+    return [name, *table(_value_columns(rows, lines - 2, width - 1), width)]
+
+
+def _value_columns(rows: QueryRows, most: int, width: int) -> list[Column]:
+    newest = rows.rows[-max(1, most) :]
+    columns = [
+        Column(
+            shortened(title, _WIDEST_VALUE),
+            tuple(shortened(row[at], _WIDEST_VALUE) for row in newest),
+            at,
+            right=rows.numeric[at],
+        )
+        for at, title in enumerate(rows.columns)
+    ]
+    if natural_width(columns) <= width:
+        return columns
+    # Says that there is more than fits.
+    return [*columns, Column(MORE, (MORE,) * len(newest), style="dim")]
+
+
+def header(parts: Sequence[str], width: int) -> list[Text]:
+    """Facts in a row, separated by dots, on as many lines as they need.
+
+    >>> [line.plain for line in header(["penstock 0.1", "1 query"], 16)]
+    ['penstock 0.1', '1 query']
+    """
+    lines: list[str] = []
+    for part in parts:
+        joined = f"{lines[-1]}  ·  {part}" if lines else part
+        if lines and len(joined) <= width:
+            lines[-1] = joined
+        else:
+            lines.append(part)
+    return [Text(line) for line in lines]
+
+
+def totals(rows_in: int, rows_out: int, set_aside: SetAside) -> str:
+    """The counts of a run in one phrase.
+
+    >>> totals(161200, 3418, {"readings": {"late": 2, "malformed": 0}})
+    '161,200 rows in, 3,418 out, 2 set aside'
+    """
+    aside = sum(sum(kinds.values()) for kinds in set_aside.values())
+    return f"{counted(rows_in, 'row')} in, {count(rows_out)} out, {count(aside)} set aside"

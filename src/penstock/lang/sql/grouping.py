@@ -1,0 +1,192 @@
+"""GROUP BY: keys, the window, and the aggregates of a SELECT."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from penstock.errors import InputError
+from penstock.lang.sql.aggregates import aggregate_call, aggregate_nodes
+from penstock.lang.sql.context import Context, only
+from penstock.lang.sql.expressions import to_expression
+from penstock.lang.sql.functions import WINDOWS
+from penstock.lang.sql.grouped_scope import GroupedScope
+from penstock.lang.sql.naming import derived_name
+from penstock.lang.sql.scope import RowScope, fresh
+from penstock.lang.sql.select import Columns, output_columns
+from penstock.lang.sql.windows import event_time_input, window_of
+from penstock.model.aggregates import AggregateCall
+from penstock.model.expressions import Expression, columns_of
+from penstock.model.operators import WINDOW_END, WINDOW_START, Aggregate, Input
+
+_RESERVED = (WINDOW_START, WINDOW_END)
+
+
+@dataclass(frozen=True)
+class _Key:
+    """Something grouped by, and the name the SELECT gives it, if any."""
+
+    node: exp.Expr
+    expression: Expression
+    alias: str
+
+
+def is_grouped(select: exp.Select) -> bool:
+    """Whether a SELECT groups its rows, or would have to."""
+    clauses = [*select.expressions, select.args.get("having")]
+    aggregated = any(any(aggregate_nodes(one)) for one in clauses if one is not None)
+    return bool(select.args.get("group") or select.args.get("having") or aggregated)
+
+
+def plan_grouped(select: exp.Select, rows: RowScope, input: Input, context: Context) -> Input:
+    """The rows of ``input`` grouped, then those groups HAVING keeps, then the SELECT list."""
+    elements = list(_elements(select, rows, context))
+    window_node = _window_node(select, elements, input, rows, context)
+    keys = _named_keys(_keys(elements, window_node, select, rows))
+    calls = _calls(select, rows, keys)
+    needed = [columns_of(one) for _, one in keys]
+    needed += [columns_of(one) for call in calls for one in call.arguments]
+    input = event_time_input(window_node, rows, input, frozenset().union(*needed), context)
+    window = window_of(window_node, rows.written)
+    aggregates = tuple((name, call) for call, name in calls.items())
+    grouped = context.add(
+        window_node, lambda name: Aggregate(name, input, window, keys, aggregates)
+    )
+    scope = GroupedScope(
+        rows.within("SELECT"), grouped.schema, {one: name for name, one in keys}, calls, window_node
+    )
+    return _selected(select, rows, scope, grouped, context)
+
+
+def _selected(
+    select: exp.Select, rows: RowScope, scope: GroupedScope, grouped: Input, context: Context
+) -> Input:
+    having = select.args.get("having")
+    if having:
+        aliases = {one.alias.lower(): one.this for one in _aliased(select)}
+        predicate = to_expression(having.this, scope.with_aliases(aliases))
+        grouped = context.filtered(having.this, grouped, predicate)
+    return context.mapped(select, grouped, output_columns(select, rows, scope))
+
+
+def _aliased(select: exp.Select) -> Iterator[exp.Alias]:
+    return (one for one in select.expressions if isinstance(one, exp.Alias))
+
+
+def _elements(select: exp.Select, rows: RowScope, context: Context) -> Iterator[exp.Expr]:
+    """What is grouped by, with numbers and names of the SELECT list replaced by what they mean."""
+    group = select.args.get("group")
+    if not group:
+        raise _no_group(select, rows)
+    only(context, group, ("expressions",), "a query on a stream")
+    aliases = {one.alias.lower(): one.this for one in _aliased(select)}
+    for node in group.expressions:
+        if isinstance(node, exp.Literal) and node.is_int:
+            yield _ordinal(node, select, context)
+        elif _is_alias(node, rows) and node.name.lower() in aliases:
+            yield aliases[node.name.lower()]
+        else:
+            yield node.unnest()
+
+
+def _is_alias(node: exp.Expr, rows: RowScope) -> bool:
+    return isinstance(node, exp.Column) and not node.table and not rows.has(node.name)
+
+
+def _ordinal(node: exp.Expr, select: exp.Select, context: Context) -> exp.Expr:
+    at = int(node.name)
+    if not 1 <= at <= len(select.expressions):
+        count = len(select.expressions)
+        what = f"GROUP BY {at}, but the SELECT list has {count} columns"
+        raise context.written.error(node, what, "Name the column.")
+    found: exp.Expr = select.expressions[at - 1]
+    return found.this if isinstance(found, exp.Alias) else found
+
+
+def _no_group(select: exp.Select, rows: RowScope) -> InputError:
+    clauses = [*select.expressions, select.args.get("having")]
+    found = [node for one in clauses if one is not None for node in aggregate_nodes(one)]
+    example = _window_example(rows)
+    if not found:
+        return rows.written.error(
+            select.args["having"],
+            "HAVING without GROUP BY",
+            f"Use WHERE, or add GROUP BY {example}.",
+        )
+    what = f"{found[0].name.lower()} needs a window: over a whole stream it is never finished"
+    return rows.written.error(found[0], what, f"Add GROUP BY {example}.")
+
+
+def _window_example(rows: RowScope) -> str:
+    source = rows.relations[0].source
+    event_time = source.shape.event_time if isinstance(source, Input) else None
+    return f"window({event_time or 'time'}, '1 hour')"
+
+
+def _window_node(
+    select: exp.Select, elements: list[exp.Expr], input: Input, rows: RowScope, context: Context
+) -> exp.Expr:
+    found = [one for one in elements if _is_window(one)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise context.written.error(found[1], "a second window", "Group by one window only.")
+    group = select.args["group"]
+    columns = ", ".join(context.written.quoted(one) for one in group.expressions)
+    event_time = rows.shown(input.shape.event_time or "time")
+    example = f"{columns}, window({event_time}, '1 hour')"
+    raise InputError(
+        "GROUP BY without a window: over a whole stream a group is never finished",
+        hint=f"Add one over the event time: GROUP BY {example}.",
+        place=context.written.word("GROUP BY", group),
+    )
+
+
+def _is_window(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Anonymous) and node.name.lower() in WINDOWS
+
+
+def _keys(
+    elements: list[exp.Expr], window: exp.Expr, select: exp.Select, rows: RowScope
+) -> list[_Key]:
+    aliases = {one.this: one.alias for one in reversed(list(_aliased(select)))}
+    found: dict[Expression, _Key] = {}
+    for node in elements:
+        if node is not window:
+            expression = to_expression(node, rows.within("GROUP BY"))
+            alias = rows.own_name(expression) or aliases.get(node, "")
+            found.setdefault(expression, _Key(node, expression, alias))
+    return list(found.values())
+
+
+def _named_keys(keys: list[_Key]) -> Columns:
+    """Keys with names: a column's own, else the one the SELECT gives, else one that tells."""
+    named: list[tuple[str, Expression]] = []
+    for key in keys:
+        taken = (*_RESERVED, *(name for name, _ in named))
+        wanted = key.alias or derived_name("", (key.expression,))
+        named.append((fresh(wanted, taken), key.expression))
+    return tuple(named)
+
+
+def _calls(select: exp.Select, rows: RowScope, keys: Columns) -> dict[AggregateCall, str]:
+    """The different aggregates of SELECT and HAVING, each with the name of its column.
+
+    An aggregate that is a column of the SELECT list has that column's name if it is free.
+    """
+    within = rows.within("an aggregate")
+    wished: dict[AggregateCall, str] = {}
+    for clause in [*select.expressions, select.args.get("having")]:
+        for node in aggregate_nodes(clause) if clause is not None else ():
+            call = aggregate_call(node, within)
+            alias = clause.alias if isinstance(clause, exp.Alias) and clause.this is node else ""
+            wished[call] = wished.get(call) or alias
+    taken = [*_RESERVED, *(name for name, _ in keys)]
+    names: dict[AggregateCall, str] = {}
+    for call, alias in wished.items():
+        free = alias and fresh(alias, taken) == alias
+        names[call] = alias if free else fresh(derived_name(call.function, call.arguments), taken)
+        taken.append(names[call])
+    return names

@@ -1,0 +1,63 @@
+"""The relations of a SELECT that are joined so far, and the keys further ones are joined by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from penstock.lang.sql.bounds import Offsets
+from penstock.lang.sql.conditions import Conditions, together
+from penstock.lang.sql.context import Context
+from penstock.lang.sql.graph import identity
+from penstock.lang.sql.scope import RowScope, fresh
+from penstock.model.expressions import Column, Expression
+from penstock.model.operators import Input
+
+Keys = tuple[tuple[str, Expression], ...]
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The relations joined so far, and how far their times are from the event time."""
+
+    input: Input
+    rows: RowScope
+    offsets: Offsets
+
+    @property
+    def title(self) -> str:
+        return " and ".join(relation.title for relation in self.rows.relations)
+
+    @property
+    def columns(self) -> frozenset[str]:
+        return frozenset(self.input.schema.names)
+
+
+def filtered(input: Input, conditions: Conditions, context: Context) -> Input:
+    """The rows that meet all conditions."""
+    predicate = together(conditions)
+    if predicate is None:
+        return input
+    return context.filtered(conditions[0].node, input, predicate)
+
+
+def join_keys(expressions: Iterable[Expression], wanted: str, taken: Iterable[str]) -> Keys:
+    """Names for what a join compares: a column's own, new ones for other expressions."""
+    keys: list[tuple[str, Expression]] = []
+    for one in expressions:
+        used = (*taken, *(name for name, _ in keys))
+        keys.append((one.name if isinstance(one, Column) else fresh(wanted, used), one))
+    return tuple(keys)
+
+
+def computed(keys: Keys) -> Keys:
+    """The keys that are not columns already."""
+    return tuple(key for key in keys if not isinstance(key[1], Column))
+
+
+def with_keys(input: Input, keys: Keys, node: exp.Expr, context: Context) -> Input:
+    """The input with the keys added that are not columns of it."""
+    added = computed(keys)
+    return context.mapped(node, input, (*identity(input), *added)) if added else input

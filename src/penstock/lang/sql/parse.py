@@ -1,0 +1,130 @@
+"""The doors of the SQL front end: from text to operators, expressions and names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from sqlglot import exp
+
+from penstock.errors import InputError
+from penstock.lang.sql.aggregates import aggregate_call, is_aggregate
+from penstock.lang.sql.context import Context
+from penstock.lang.sql.expressions import to_expression
+from penstock.lang.sql.graph import Draft, Graph, in_reading_order
+from penstock.lang.sql.insert import plan_insert
+from penstock.lang.sql.naming import named
+from penstock.lang.sql.places import Written
+from penstock.lang.sql.prune import prune_columns
+from penstock.lang.sql.query import plan_query
+from penstock.lang.sql.records import Catalog, ParsedQuery
+from penstock.lang.sql.scope import Relation, RowScope
+from penstock.lang.sql.syntax import parse_condition, parse_statement
+from penstock.lang.sql.tidy import merge_operators
+from penstock.model.aggregates import AggregateCall
+from penstock.model.expressions import Expression
+from penstock.model.operators import Input
+from penstock.model.schema import Schema, Shape, checked_name
+
+
+def parse_query(name: str, text: str, catalog: Catalog, origin: str = "query") -> ParsedQuery:
+    """The operators of the query ``text``, the last of which is called ``name``.
+
+    >>> readings = Shape.timed(Schema.parse("ts timestamp, home string, kwh double"), "ts")
+    >>> query = parse_query(
+    ...     "busy",
+    ...     "SELECT home, sum(kwh) AS kwh FROM readings GROUP BY home, window(ts, '1 hour')",
+    ...     Catalog({"readings": readings}),
+    ... )
+    >>> for operator in query.operators:
+    ...     print(operator.name, operator.details, sep=": ")
+    busy_aggregate: sum(`kwh`) AS kwh by home, every 1 hour
+    busy: home, kwh
+    """
+    checked_name(name, "query")
+    written = Written(origin, text)
+    tree = parse_statement(written)
+    draft = Draft(catalog.names)
+    context = Context(written, catalog, draft, name, name)
+    try:
+        if isinstance(tree, exp.Insert):
+            result = plan_insert(tree, context)
+        else:
+            result = plan_query(tree, context)
+    except RecursionError:
+        raise InputError(
+            "the query is nested too deeply", hint="Split it with WITH.", place=written.at(0)
+        ) from None
+    graph = draft.graph(result, name)
+    for simplify in _passes(draft):
+        graph = simplify(graph)
+    return ParsedQuery(named(graph, name, catalog.names), name)
+
+
+def _passes(draft: Draft) -> tuple[Callable[[Graph], Graph], ...]:
+    """What is done to a query once it is understood, in this order."""
+    return (
+        in_reading_order,
+        merge_operators,
+        lambda graph: prune_columns(graph, draft.working_name),
+        merge_operators,
+        in_reading_order,
+    )
+
+
+def references(text: str, origin: str = "query") -> frozenset[str]:
+    """The streams and tables a query reads, as it spells them.
+
+    >>> sorted(references("WITH a AS (SELECT * FROM s) SELECT * FROM a JOIN t ON a.x = t.x"))
+    ['s', 't']
+    """
+    tree = parse_statement(Written(origin, text))
+    return frozenset(_references(tree, frozenset()))
+
+
+def _references(node: exp.Expr, own: frozenset[str]) -> Iterator[str]:
+    """The names read below ``node`` that are not among its ``own`` subqueries."""
+    for part in getattr(node.args.get("with_"), "expressions", []):
+        yield from _references(part.this, own)
+        own |= {part.alias.lower()}
+    for name, child in node.args.items():
+        is_target = isinstance(node, exp.Insert) and name == "this"
+        for one in child if isinstance(child, list) else [child]:
+            if isinstance(one, exp.Expr) and name != "with_" and not is_target:
+                yield from _references(one, own)
+    if isinstance(node, exp.Table) and node.name.lower() not in own and node.name:
+        yield node.name
+
+
+def parse_expression(text: str, schema: Schema, origin: str = "expression") -> Expression:
+    """The expression ``text`` over the columns of ``schema``.
+
+    >>> parse_expression("KWH > 9", Schema.parse("kwh double"))
+    Call(function='>', arguments=(Column(name='kwh'), Literal(value=9)))
+    """
+    written = Written(origin, text)
+    tree = parse_condition(written)
+    return to_expression(tree, _rows(written, schema, tree))
+
+
+def parse_aggregate(text: str, schema: Schema, origin: str = "expression") -> AggregateCall:
+    """The aggregate ``text`` over the columns of ``schema``.
+
+    >>> parse_aggregate("sum(kwh)", Schema.parse("kwh double"))
+    AggregateCall(function='sum', arguments=(Column(name='kwh'),))
+    """
+    written = Written(origin, text)
+    tree = parse_condition(written)
+    if not is_aggregate(tree):
+        raise written.error(
+            tree, f"{written.quoted(tree)} is not an aggregate", "Write for example sum(column)."
+        )
+    return aggregate_call(tree, _rows(written, schema, tree, "an aggregate"))
+
+
+def _rows(
+    written: Written, schema: Schema, node: exp.Expr, clause: str = "an expression"
+) -> RowScope:
+    """The scope of an expression that stands alone: one relation without a name."""
+    input = Input("input", Shape(schema))
+    relation = Relation("", "the input", input, node, schema.names)
+    return RowScope(written, (relation,), clause)

@@ -1,0 +1,97 @@
+"""Deployments printed as Python programs, and the programs run."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import penstock as ps
+from penstock.lang.deployment import parse_deployment
+from penstock.model.network import Deployment
+
+SAMPLES = sorted((Path(__file__).parents[1] / "deployment" / "samples").glob("*.yaml"))
+
+
+def read(sample: Path) -> Deployment:
+    return parse_deployment(sample.read_text(), "ami.yaml", Path("/data"))
+
+
+def untexted(deployment: Deployment) -> Deployment:
+    network = deployment.network
+    queries = tuple(replace(query, text="") for query in network.queries)
+    return replace(deployment, network=replace(network, queries=queries))
+
+
+def run(program: str) -> Deployment:
+    names: dict[str, object] = {}
+    exec(program, names)
+    deployment = names["deployment"]
+    assert isinstance(deployment, Deployment)
+    return deployment
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
+def test_samples(sample: Path) -> None:
+    deployment = read(sample)
+    program = ps.python_code(deployment)
+    assert run(program) == untexted(deployment)
+    assert all(len(line) <= 100 for line in program.splitlines())
+
+
+def test_text() -> None:
+    sample = next(one for one in SAMPLES if one.stem == "ami")
+    assert ps.python_code(read(sample)) == AMI
+
+
+AMI = ""
+
+
+readings = ps.stream("readings", source=ps.generate.meters(days=1), lateness="2 min")
+
+
+def check(*queries: ps.Flow) -> str:
+    deployment = ps.deployment(*queries)
+    program = ps.python_code(deployment)
+    assert run(program) == untexted(deployment)
+    return program
+
+
+def test_odd_names() -> None:
+    odd = readings.select(**{"class": "home", "self": "kwh", "if": "ts"}).named("ps")
+    more = odd.filter("`if` IS NOT NULL").named("lambda")
+    program = check(odd, more, readings.filter("kwh > 1").named("deployment"))
+    assert 'select(**{"class": "home", "self": "kwh", "if": "ts"})' in program
+
+
+def test_shared_and_nested_flows() -> None:
+    shared = readings.filter("kwh > 0")
+    joined = shared.join(shared.select(at="ts", id="home"), on={"home": "id"}, before="1 min")
+    check(joined.named("one"), shared.select("home").named("two"))
+
+
+def test_names_that_building_would_not_give() -> None:
+    first = readings.filter("kwh > 0").named("q_filter_7")
+    check(first.filter("kwh > 1").filter("kwh > 2").named("q"))
+
+
+def test_passwords_become_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANN_PASSWORD", "secret")
+    prices = ps.table("prices", database="postgresql://ann:secret@db/ami", schema="home string")
+    sink = ps.sinks.table("t", "postgresql://ann:secret@db/ami")
+    program = check(readings.join_table(prices, on="home").named("q").to(sink))
+    assert "secret" not in program
+
+
+def test_every_bound() -> None:
+    other = readings.select(at="ts", id="home")
+    for bound in (
+        {"within": "5 min"},
+        {"before": "5 min"},
+        {"after": "5 min"},
+        {"before": "1 s", "after": "5 min"},
+        {"before": "-1 s", "after": "5 min"},
+        {"before": "5 s", "after": "-1 ms"},
+        {"before": 0},
+    ):
+        check(readings.join(other, **bound).named("q"))  # type: ignore[arg-type]
+    check(readings.join(other, on=[("home", "id"), ("home", "id")], within=1).named("q"))

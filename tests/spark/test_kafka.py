@@ -1,0 +1,579 @@
+"""Kafka in and out, against librdkafka's mock cluster."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from itertools import count
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from mock_cluster import MockCluster
+
+from penstock.errors import InputError, RunError, UnreachableError
+from penstock.model.sources import KafkaSink
+from penstock.spark import kafka
+from penstock.spark.compile import watermarked
+from penstock.spark.dead_letters import DeadLetters
+from penstock.spark.sinks import kafka_sink
+from penstock.spark.sinks.batch import Batch
+from penstock.spark.sinks.kafka_sink import RecordSink, json_values
+from penstock.spark.sources.beats import BEAT, END_OF_TIME_US
+from penstock.spark.sources.intake import Offset, Slice
+from penstock.spark.sources.kafka_intake import BLOCK, KafkaIntake, Span, allot, cut
+from penstock.spark.sources.source import FORMAT, SlicePartition, StreamReader
+from penstock.spark.sources.spec import ReaderSpec
+
+SCHEMA = "ts timestamp, home string, kwh double"
+NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
+NOON_US = int(NOON.timestamp()) * 1_000_000
+_topics = count()
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[MockCluster]:
+    with MockCluster() as running:
+        yield running
+
+
+@pytest.fixture
+def topic() -> str:
+    return f"topic{next(_topics)}"
+
+
+def value(k: int) -> str:
+    moment = NOON + timedelta(seconds=k)
+    return json.dumps({"ts": moment.isoformat(), "home": f"h{k % 7}", "kwh": k / 4})
+
+
+def fill(cluster: MockCluster, topic: str, rows: int, partitions: int = 3) -> None:
+    for partition in range(partitions):
+        mine = (value(k) for k in range(partition, rows, partitions))
+        cluster.produce(topic, mine, partition)
+
+
+def spec(cluster: MockCluster, topic: str, folder: Path = Path(), **given: object) -> ReaderSpec:
+    finished = given.pop("finished", False)
+    fields = {
+        "stream": "readings",
+        "schema": SCHEMA,
+        "columns": ("ts", "home", "kwh"),
+        "event_time": None,
+        "origin": {
+            "kind": "kafka",
+            "brokers": cluster.address,
+            "topic": topic,
+            "finished": finished,
+        },
+        "reader": "test-reader",
+        "dead_letters": str(folder),
+    }
+    return ReaderSpec(**(fields | given))  # type: ignore[arg-type]
+
+
+def rows_of(intake: KafkaIntake, parts: list[Slice]) -> list[float]:
+    return [k for part in parts for one in intake.read(part) for k in one["kwh"].to_pylist()]
+
+
+def read_all(intake: KafkaIntake, max_rows: int | None = None) -> tuple[list[float], Offset]:
+    rows: list[float] = []
+    start = intake.first()
+    while (end := intake.latest(start, max_rows)) != start:
+        rows += rows_of(intake, intake.slices(start, end))
+        start = json.loads(json.dumps(end))
+    return rows, start
+
+
+def expected(rows: int) -> list[float]:
+    return [k / 4 for k in range(rows)]
+
+
+@pytest.mark.core
+class TestPlanning:
+    @pytest.mark.parametrize("max_rows", [1, 2, 10, 99, 100, 1_000, None])
+    @pytest.mark.parametrize("backlog", [{0: 100}, {0: 1, 1: 99}, {0: 33, 1: 33, 2: 34}, {0: 0}])
+    def test_allots_all_or_exactly_the_limit(
+        self, backlog: dict[int, int], max_rows: int | None
+    ) -> None:
+        given = allot(backlog, max_rows)
+        total = sum(backlog.values())
+        assert sum(given.values()) == (total if max_rows is None else min(total, max_rows))
+        assert all(0 <= given[key] <= rows for key, rows in backlog.items())
+
+    @pytest.mark.parametrize("tasks", [1, 2, 3, 8])
+    def test_cuts_at_blocks_and_loses_nothing(self, tasks: int) -> None:
+        spans = [Span(0, 5, 50_000), Span(1, 100, 101), Span(4, 8_000, 30_000)]
+        groups = cut(spans, tasks)
+        assert len(groups) == tasks
+        pieces = sorted((one for group in groups for one in group), key=lambda one: one.start)
+        for span in spans:
+            mine = [one for one in pieces if one.partition == span.partition]
+            edges = [mine[0].start, *(one.stop for one in mine)]
+            assert (edges[0], edges[-1]) == (span.start, span.stop)
+            assert all(edge % BLOCK == 0 for edge in edges[1:-1])
+        sizes = [sum(one.size for one in group) for group in groups]
+        assert max(sizes) - min(sizes) <= 2 * BLOCK
+
+    def test_nothing_to_read_is_one_empty_group(self) -> None:
+        assert cut([], 4) == [[]]
+
+
+@pytest.mark.core
+class TestReading:
+    def test_slices_hold_what_was_produced(self, cluster: MockCluster, topic: str) -> None:
+        fill(cluster, topic, 30_000)
+        intake = KafkaIntake(spec(cluster, topic, parallelism=3))
+        start = intake.first()
+        end = intake.latest(start, None)
+        assert start["at"] == {"0": 0, "1": 0, "2": 0, "3": 0}
+        assert end["at"] == {"0": 10_000, "1": 10_000, "2": 10_000, "3": 0}
+        parts = intake.slices(start, end)
+        assert len(parts) == 3
+        assert sorted(rows_of(intake, parts)) == expected(30_000)
+        assert intake.latest(end, None) == end
+
+    def test_columns_come_in_the_order_asked_for(self, cluster: MockCluster, topic: str) -> None:
+        fill(cluster, topic, 3)
+        intake = KafkaIntake(spec(cluster, topic, columns=("kwh", "ts")))
+        start = intake.first()
+        (part,) = intake.slices(start, intake.latest(start, None))
+        tables = [pa.Table.from_batches([one]) for one in intake.read(part)]
+        assert tables[0].column_names == ["kwh", "ts"]
+        assert sorted(pa.concat_tables(tables)["ts"].to_pylist())[0] == NOON
+
+    def test_other_processes_read_the_same(self, cluster: MockCluster, topic: str) -> None:
+        fill(cluster, topic, 20_000)
+        mine = spec(cluster, topic)
+        intake = KafkaIntake(mine)
+        start = intake.first()
+        parts = intake.slices(start, intake.latest(start, None))
+        code = (
+            "import json, sys\n"
+            "from penstock.spark.sources.kafka_intake import KafkaIntake\n"
+            "from penstock.spark.sources.spec import ReaderSpec\n"
+            "from penstock.spark.sources.intake import Slice\n"
+            "intake = KafkaIntake(ReaderSpec.from_json(sys.argv[1]))\n"
+            "part = Slice(json.loads(sys.argv[2]))\n"
+            "print(json.dumps([k for one in intake.read(part) for k in one['kwh'].to_pylist()]))\n"
+        )
+        readers = [
+            subprocess.Popen(
+                [sys.executable, "-c", code, mine.to_json(), json.dumps(dict(part.body))],
+                stdout=subprocess.PIPE,
+                env=os.environ | {"PYTHONPATH": str(Path(kafka.__file__).parents[2])},
+            )
+            for part in parts
+        ]
+        outputs = [reader.communicate(timeout=60)[0] for reader in readers]
+        assert len(outputs) == 2
+        rows = [row for output in outputs for row in json.loads(output)]
+        assert sorted(rows) == expected(20_000)
+
+    @pytest.mark.parametrize("max_rows", [1, 7, 100, None])
+    def test_batches_of_any_size_give_the_same_rows(
+        self, cluster: MockCluster, topic: str, max_rows: int | None
+    ) -> None:
+        fill(cluster, topic, 60)
+        rows, _ = read_all(KafkaIntake(spec(cluster, topic)), max_rows)
+        assert sorted(rows) == expected(60)
+
+    def test_the_limit_is_spread_by_backlog(self, cluster: MockCluster, topic: str) -> None:
+        cluster.produce(topic, map(value, range(600)), 0)
+        cluster.produce(topic, map(value, range(300)), 1)
+        intake = KafkaIntake(spec(cluster, topic))
+        end = intake.latest(intake.first(), 90)
+        assert end["at"] == {"0": 60, "1": 30, "2": 0, "3": 0}
+
+    def test_a_new_partition_starts_at_its_beginning(
+        self, cluster: MockCluster, topic: str
+    ) -> None:
+        fill(cluster, topic, 30)
+        intake = KafkaIntake(spec(cluster, topic))
+        start: Offset = {"at": {"0": 10, "1": 10}}
+        end = intake.latest(start, None)
+        assert end["from"] == {"2": 0, "3": 0}
+        assert sorted(rows_of(intake, intake.slices(start, end))) == expected(30)[2::3]
+
+    def test_a_planned_batch_keeps_its_beginning(self, cluster: MockCluster, topic: str) -> None:
+        fill(cluster, topic, 30)
+        intake = KafkaIntake(spec(cluster, topic))
+        start = intake.first()
+        end = intake.latest(start, None)
+        later: Offset = {"at": {"0": 4, "1": 4, "2": 4, "3": 0}}
+        assert intake.slices(later, end) == intake.slices(start, end)
+
+    def test_offsets_without_records_are_passed(self, cluster: MockCluster, topic: str) -> None:
+        producer = Producer(
+            {"bootstrap.servers": cluster.address, "transactional.id": topic, "log_level": 2}
+        )
+        producer.init_transactions(10)
+        for at in range(0, 30, 10):
+            producer.begin_transaction()
+            for k in range(at, at + 10):
+                producer.produce(topic, value(k), partition=0)
+            producer.commit_transaction(10)
+        intake = KafkaIntake(spec(cluster, topic))
+        rows, end = read_all(intake)
+        assert rows == expected(30)
+        assert end["at"]["0"] == 33  # type: ignore[index]
+        only_a_marker = Slice({"spans": [[0, 10, 11]]})
+        assert rows_of(intake, [only_a_marker]) == []
+
+    def test_the_watermark_is_told_after_reading(self, cluster: MockCluster, topic: str) -> None:
+        fill(cluster, topic, 100)
+        mine = spec(cluster, topic, event_time="ts", lateness_us=5_000_000)
+        reader = StreamReader(mine)
+        start = reader.initialOffset()
+        end = reader.intake.latest(start, None)
+        (part,) = reader.partitions(start, end)
+        assert isinstance(part, SlicePartition)
+        batches = list(reader.read(part))
+        assert batches[-1][BEAT].to_pylist() == [True]
+        told = reader.intake.watermark_after(Slice(part.body))  # type: ignore[attr-defined]
+        assert told == NOON_US + 94_000_000
+
+
+@pytest.mark.core
+class TestFinished:
+    def test_ends_where_the_topic_ended_at_first(self, cluster: MockCluster, topic: str) -> None:
+        fill(cluster, topic, 60)
+        intake = KafkaIntake(spec(cluster, topic, finished=True))
+        start = intake.first()
+        half = intake.latest(start, 30)
+        assert "ended" not in half
+        fill(cluster, topic, 9)
+        # Another process goes on from the offset alone.
+        again = KafkaIntake(spec(cluster, topic, finished=True))
+        end = again.latest(json.loads(json.dumps(half)), None)
+        assert end["ended"] is True
+        assert end["watermark_us"] == END_OF_TIME_US
+        parts = again.slices(start, half) + again.slices(half, end)
+        assert sorted(rows_of(again, parts)) == expected(60)
+        assert parts[-1].watermark_us == END_OF_TIME_US
+        assert again.latest(end, None) == end
+
+    def test_an_empty_topic_ends_at_once(self, cluster: MockCluster, topic: str) -> None:
+        cluster.produce(topic, [])
+        producer = Producer({"bootstrap.servers": cluster.address, "log_level": 2})
+        producer.list_topics(topic, timeout=10)
+        intake = KafkaIntake(spec(cluster, topic, finished=True))
+        start = intake.first()
+        end = intake.latest(start, None)
+        (part,) = intake.slices(start, end)
+        assert part.watermark_us == END_OF_TIME_US
+        assert rows_of(intake, [part]) == []
+
+
+@pytest.mark.core
+class TestMalformed:
+    BAD = ("oops", '{"kwh": "much"}', "[1]", None, " ")
+
+    def test_is_counted_once_however_it_is_read(
+        self, cluster: MockCluster, topic: str, tmp_path: Path
+    ) -> None:
+        fill(cluster, topic, 40_000, partitions=2)
+        for partition in range(2):
+            cluster.produce(topic, self.BAD, partition)
+        for tasks in (1, 2, 3):
+            intake = KafkaIntake(spec(cluster, topic, tmp_path, parallelism=tasks))
+            start = intake.first()
+            end = intake.latest(start, None)
+            assert sorted(rows_of(intake, intake.slices(start, end))) == expected(40_000)
+            assert DeadLetters(tmp_path).counts()["malformed"] == 10
+        letters = [
+            json.loads(line)
+            for path in sorted(tmp_path.glob("*.jsonl"))
+            for line in path.read_text().splitlines()
+        ]
+        assert {one["file"] for one in letters} == {f"{topic}[0]", f"{topic}[1]"}
+        assert {one["line"] for one in letters} == set(range(20_000, 20_005))
+
+    def test_only_columns_that_are_read_count(
+        self, cluster: MockCluster, topic: str, tmp_path: Path
+    ) -> None:
+        cluster.produce(topic, ['{"ts": "never", "home": "h1", "kwh": 1}'])
+        rows, _ = read_all(KafkaIntake(spec(cluster, topic, tmp_path, columns=("kwh",))))
+        assert rows == [1.0]
+        assert DeadLetters(tmp_path).counts()["malformed"] == 0
+
+
+@pytest.mark.core
+class TestReadingFails:
+    def test_on_records_deleted_before_they_were_read(
+        self, cluster: MockCluster, topic: str
+    ) -> None:
+        filler = "x" * 100_000
+        cluster.produce(topic, (json.dumps({"home": filler, "kwh": k}) for k in range(80)))
+        intake = KafkaIntake(spec(cluster, topic))
+        low = intake.first()["at"]["0"]  # type: ignore[index]
+        assert low > 0, "the mock keeps 5 MB of a partition"
+        text = f"topic {topic}, partition 0 starts at offset {low}, needed from 0"
+        with pytest.raises(RunError, match=text):
+            intake.latest({"at": {"0": 0}}, None)
+        with pytest.raises(RunError, match=text):
+            rows_of(intake, [Slice({"spans": [[0, 0, 80]]})])
+
+    def test_on_a_topic_that_is_shorter_than_before(self, cluster: MockCluster, topic: str) -> None:
+        fill(cluster, topic, 30)
+        with pytest.raises(RunError, match=r"ends at offset 10, but was known to reach 11\. Was"):
+            KafkaIntake(spec(cluster, topic)).latest({"at": {"0": 11}}, None)
+        with pytest.raises(RunError, match="no longer has a partition 9"):
+            KafkaIntake(spec(cluster, topic)).latest({"at": {"9": 1}}, None)
+
+    def test_on_a_topic_that_is_not_there(self, cluster: MockCluster, topic: str) -> None:
+        cluster.produce("readings", [value(1)])
+        with pytest.raises(InputError, match=r"no Kafka topic readngs .*Did you mean readings\?"):
+            KafkaIntake(spec(cluster, "readngs")).first()
+
+    def test_on_brokers_that_do_not_answer(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(kafka, "TIMEOUT_S", 0.5)
+        origin = {"kind": "kafka", "brokers": "127.0.0.1:1", "topic": "t", "finished": False}
+        intake = KafkaIntake(ReaderSpec("s", SCHEMA, ("kwh",), None, origin))
+        with pytest.raises(UnreachableError, match=r"no Kafka broker answers at 127\.0\.0\.1:1"):
+            intake.first()
+
+
+class Rows:
+    """As much of a DataFrame as a sink asks for."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def toArrow(self) -> pa.Table:
+        return self._table
+
+
+def table(*numbers: float) -> pa.Table:
+    return pa.table({"kwh": pa.array(numbers, pa.float64())})
+
+
+def write(sink: RecordSink, rows: pa.Table, batch_id: int) -> int:
+    return sink.write(Rows(rows), Batch(batch_id))  # type: ignore[arg-type]
+
+
+def written(cluster: MockCluster, topic: str) -> list[float]:
+    return sorted(json.loads(one.value() or b"")["kwh"] for one in cluster.records(topic))
+
+
+@pytest.mark.core
+class TestWriting:
+    def test_rows_come_back_as_they_went(self, cluster: MockCluster, topic: str) -> None:
+        schema = "a boolean, b int, c bigint, d double, e string, f timestamp, g date, h binary"
+        moment = datetime(2026, 5, 1, 12, 30, 0, 123_456, tzinfo=UTC)
+        rows = [
+            (True, 1, 2**62, 0.1, 'é\n"', moment, date(2026, 5, 1), b"bytes"),
+            (False, -1, -1, float("inf"), "", NOON, date(1969, 1, 1), b""),
+            (None,) * 8,
+        ]
+        arrow = [pa.bool_(), pa.int32(), pa.int64(), pa.float64(), pa.string()]
+        arrow += [pa.timestamp("us", "UTC"), pa.date32(), pa.binary()]
+        columns = [
+            pa.array(one, to) for one, to in zip(zip(*rows, strict=True), arrow, strict=True)
+        ]
+        whole = pa.table(columns, names=list("abcdefgh"))
+        sink = RecordSink(KafkaSink(cluster.address, topic), topic)
+        assert write(sink, whole, 0) == 3
+        intake = KafkaIntake(spec(cluster, topic, schema=schema, columns=tuple("abcdefgh")))
+        start = intake.first()
+        parts = intake.slices(start, intake.latest(start, None))
+        back = [row for part in parts for one in intake.read(part) for row in one.to_pylist()]
+        assert sorted(back, key=str) == sorted(whole.to_pylist(), key=str)
+
+    def test_a_batch_offered_again_is_there_once(self, cluster: MockCluster, topic: str) -> None:
+        where = KafkaSink(cluster.address, topic)
+        sink = RecordSink(where, topic)
+        assert [write(sink, table(1, 2, 3), 0) for _ in range(2)] == [3, 3]
+        write(sink, table(4), 1)
+        restarted = RecordSink(where, topic)
+        assert write(restarted, table(4), 1) == 1
+        write(restarted, table(5), 2)
+        assert written(cluster, topic) == [1, 2, 3, 4, 5]
+
+    def test_writers_of_one_topic_do_not_mix(self, cluster: MockCluster, topic: str) -> None:
+        where = KafkaSink(cluster.address, topic)
+        write(RecordSink(where, f"{topic}-a"), table(*range(3_000)), 7)
+        write(RecordSink(where, f"{topic}-b"), table(-1), 0)
+        write(RecordSink(where, f"{topic}-a"), table(-2), 7)
+        assert written(cluster, topic)[:2] == [-1, 0]
+
+    def test_the_committed_offset_of_the_group_counts(
+        self, cluster: MockCluster, topic: str
+    ) -> None:
+        cluster.produce(topic, ['{"kwh": 0}'])
+        group = Consumer({"bootstrap.servers": cluster.address, "group.id": f"penstock-{topic}"})
+        group.commit(offsets=[TopicPartition(topic, 0, 5)], asynchronous=False)
+        group.close()
+        sink = RecordSink(KafkaSink(cluster.address, topic), topic)
+        write(sink, table(1), 4)
+        write(sink, table(2), 5)
+        assert written(cluster, topic) == [0, 2]
+
+    def test_a_failure_leaves_nothing(self, cluster: MockCluster, topic: str) -> None:
+        sink = RecordSink(KafkaSink(cluster.address, topic), topic)
+        write(sink, pa.table({"kwh": ["0"]}), 0)
+        too_large = pa.table({"kwh": ["1", "2", "x" * 2_000_000]})
+        with pytest.raises(RunError, match="Nothing of this batch was written"):
+            write(sink, too_large, 1)
+        assert len(cluster.records(topic)) == 1
+        write(sink, pa.table({"kwh": ["1", "2"]}), 1)
+        assert len(cluster.records(topic)) == 3
+
+    def test_batches_larger_than_the_queue(
+        self, cluster: MockCluster, topic: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        small = kafka_sink._PRODUCER | {"queue.buffering.max.messages": 100, "linger.ms": 1}
+        monkeypatch.setattr(kafka_sink, "_PRODUCER", small)
+        sink = RecordSink(KafkaSink(cluster.address, topic), topic)
+        write(sink, table(*range(5_000)), 0)
+        assert written(cluster, topic) == list(range(5_000))
+
+    def test_a_batch_without_rows_does_not_even_connect(self) -> None:
+        assert write(RecordSink(KafkaSink("127.0.0.1:1", "t"), "w"), table(), 0) == 0
+
+    def test_brokers_that_do_not_answer(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(kafka_sink, "TIMEOUT_S", 0.5)
+        with pytest.raises(UnreachableError, match="no Kafka broker answers"):
+            write(RecordSink(KafkaSink("127.0.0.1:1", "t"), "w"), table(1), 0)
+
+    def test_bytes_that_are_no_text(self) -> None:
+        with pytest.raises(RunError, match="column raw holds bytes"):
+            list(json_values(pa.table({"raw": [b"\xff"]})))
+
+
+class FencedProducer(Producer):
+    """A producer whose commits are refused because another one took its place."""
+
+    aborted = 0
+
+    def commit_transaction(self, *_: object) -> None:
+        raise KafkaException(KafkaError(KafkaError._FENCED, "fenced", fatal=True))
+
+    def abort_transaction(self, *given: float) -> None:
+        FencedProducer.aborted += 1
+        super().abort_transaction(*given)
+
+
+@pytest.mark.core
+def test_a_writer_shut_out_by_another_stays_out(
+    cluster: MockCluster, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kafka_sink, "Producer", FencedProducer)
+    sink = RecordSink(KafkaSink(cluster.address, topic), topic)
+    for _ in range(2):
+        with pytest.raises(RunError, match=f"another process writes to Kafka topic {topic}"):
+            write(sink, table(1), 0)
+    assert FencedProducer.aborted == 1
+
+
+def stream(session: SparkSession, mine: ReaderSpec) -> DataFrame:
+    return session.readStream.format(FORMAT).option("spec", mine.to_json()).load()
+
+
+@pytest.mark.spark
+class TestQuery:
+    def test_reads_a_topic_and_writes_another(
+        self, session: SparkSession, cluster: MockCluster, topic: str, tmp_path: Path
+    ) -> None:
+        fill(cluster, topic, 5_000)
+        mine = spec(cluster, topic, tmp_path / "letters", max_rows=2_000)
+        sink = RecordSink(KafkaSink(cluster.address, f"{topic}-out"), topic)
+        query = (
+            stream(session, mine)
+            .where("kwh >= 1")
+            .writeStream.foreachBatch(lambda rows, at: sink.write(rows, Batch(at)))
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .start()
+        )
+        query.processAllAvailable()
+        query.stop()
+        assert written(cluster, f"{topic}-out") == expected(5_000)[4:]
+
+    def test_windows_of_a_finished_topic_close(
+        self, session: SparkSession, cluster: MockCluster, topic: str, tmp_path: Path
+    ) -> None:
+        fill(cluster, topic, 600)
+        mine = spec(
+            cluster, topic, tmp_path, event_time="ts", lateness_us=10_000_000, finished=True
+        )
+        counts = (
+            watermarked(stream(session, mine), "ts")
+            .groupBy(F.window("ts", "1 minute"))
+            .agg(F.count("*").alias("rows"))
+        )
+        found: list[int] = []
+
+        def collect(rows: DataFrame, _: int) -> None:
+            found.extend(row["rows"] for row in rows.collect())
+
+        query = (
+            counts.writeStream.foreachBatch(collect)
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .start()
+        )
+        query.processAllAvailable()
+        query.stop()
+        assert found == [60] * 10
+
+
+@pytest.mark.core
+def test_the_connector_is_found_by_its_jar() -> None:
+    assert not kafka.connector_configured({"spark.jars": "/jars/other.jar"})
+    packages = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.3.0"
+    assert kafka.connector_configured({"spark.jars.packages": packages})
+
+
+@pytest.mark.core
+def test_the_connector_reads_with_the_same_options(cluster: MockCluster) -> None:
+    assert kafka.jvm_options(spec(cluster, "readings", max_rows=9)) == {
+        "kafka.bootstrap.servers": cluster.address,
+        "kafka.isolation.level": "read_committed",
+        "subscribe": "readings",
+        "startingOffsets": "earliest",
+        "failOnDataLoss": "true",
+        "maxOffsetsPerTrigger": "9",
+        "minPartitions": "2",
+    }
+
+
+@pytest.mark.spark
+class TestConnector:
+    def test_is_absent_here(self, session: SparkSession, cluster: MockCluster) -> None:
+        assert kafka.jvm_kafka_frame(session, spec(cluster, "readings")) is None
+
+    def test_parses_as_our_reader_does(
+        self, session: SparkSession, cluster: MockCluster, topic: str, tmp_path: Path
+    ) -> None:
+        values = [
+            value(1),
+            '{"ts": 1777636800.25, "kwh": "2.5"}',
+            '{"home": 7}',
+            "{}",
+            "oops",
+            "[1]",
+            '{"kwh": "much"}',
+            '{"ts": "never"}',
+            None,
+        ]
+        cluster.produce(topic, values)
+        mine = spec(cluster, topic, tmp_path)
+        intake = KafkaIntake(mine)
+        start = intake.first()
+        parts = intake.slices(start, intake.latest(start, None))
+        ours = [row for part in parts for one in intake.read(part) for row in one.to_pylist()]
+        records = session.createDataFrame(
+            [(None if one is None else one.encode(),) for one in values], "value binary"
+        )
+        theirs = kafka.parsed(records, mine).toArrow().to_pylist()
+        assert len(ours) == 4
+        assert sorted(theirs, key=str) == sorted(ours, key=str)
