@@ -12,7 +12,7 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 BIN := .venv/bin
 READY := .venv/.penstock-ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input install --quiet
-LOCKED := $(PIP) --require-hashes --no-deps --no-build-isolation -r
+LOCKED := $(PIP) --require-hashes --no-deps --no-build-isolation --use-pep517 -r
 
 # The lock's entries for one package, and for all but one.
 ONLY = awk '/^[a-z]/ { keep = /^$(1)==/ } keep' requirements.lock

@@ -19,6 +19,14 @@ import typer
 from penstock.cli.completion import bench_names
 from penstock.errors import InputError, UnreachableError, listed, suggestion
 
+BENCH_EXAMPLES = """\
+[bold]Examples[/bold]
+
+penstock bench --quick                     everything, in short
+
+penstock bench throughput --json           one measurement, for scripts
+"""
+
 ALL = "all"
 REGISTRY = "penstock.bench.registry"
 
@@ -94,4 +102,4 @@ def report_lines(report: Report) -> list[str]:
 
 
 def _number(value: object) -> str:
-    return "–" if value is None else f"{value:,.4g}" if isinstance(value, float) else f"{value}"
+    return "?" if value is None else f"{value:,.4g}" if isinstance(value, float) else f"{value}"

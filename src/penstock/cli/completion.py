@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+import typer
 
 from penstock.errors import PenstockError
-
-if TYPE_CHECKING:
-    import typer
 
 
 def query_names(ctx: typer.Context, incomplete: str) -> list[str]:
     """The queries of the file that was typed, as far as it can be read."""
-    from pathlib import Path
-
     from penstock.lang.deployment import read_deployment
 
     file = ctx.params.get("file")

@@ -13,7 +13,8 @@ import typer
 from penstock.cli.completion import query_names
 
 if TYPE_CHECKING:
-    from penstock.model.network import Deployment
+    from penstock.model.estimates import OperatorEstimate
+    from penstock.model.network import Deployment, Network
 
 EXPLAIN_EXAMPLES = """\
 [bold]Examples[/bold]
@@ -70,13 +71,13 @@ def _text(deployment: Deployment, file: Path) -> str:
     from penstock.lang.explain import explain_text
 
     network = deployment.network
-    parts = explain_text(network, _costs(deployment)), fragments_text(network)
+    parts = explain_text(network, _costs(network)), fragments_text(network)
     hint = f"as a flowchart: penstock explain {file} --format mermaid"
     return "\n".join((*parts, hint))
 
 
-def _costs(deployment: Deployment) -> None:
-    """The expected cost of each operator; there is no estimate yet."""
+def _costs(network: Network) -> Mapping[str, OperatorEstimate] | None:
+    """The expected cost of each operator, once there is something that estimates it."""
     return None
 
 
@@ -91,7 +92,7 @@ def _json(deployment: Deployment, file: Path) -> str:
     from penstock.lang.explain import explain_dict
 
     network = deployment.network
-    record = {"deployment": deployment.name, **explain_dict(network, _costs(deployment))}
+    record = {"deployment": deployment.name, **explain_dict(network, _costs(network))}
     return json.dumps(record | {"fragments": fragment_records(network)}, indent=2)
 
 

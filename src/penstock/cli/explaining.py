@@ -41,7 +41,9 @@ def fragments_text(network: Network) -> str:
     fragments = fuse(network)
     if not fragments:
         return ""
-    margin = 4 + max((len(one.name) for one in fragments if len(one.name) <= _WIDEST_NAME), default=0)
+    margin = 4 + max(
+        (len(one.name) for one in fragments if len(one.name) <= _WIDEST_NAME), default=0
+    )
     lines = ["fragments"]
     for fragment in fragments:
         head = f"  {fragment.name}"

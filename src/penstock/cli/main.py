@@ -13,8 +13,8 @@ from typing import Annotated
 import typer
 
 from penstock import __version__
-from penstock.cli.bench_command import bench
-from penstock.cli.doctor_command import doctor
+from penstock.cli.bench_command import BENCH_EXAMPLES, bench
+from penstock.cli.doctor_command import DOCTOR_EXAMPLES, doctor
 from penstock.cli.explain_command import EXPLAIN_EXAMPLES, explain
 from penstock.cli.failures import reported
 from penstock.cli.run_command import RUN_EXAMPLES, RunCommand, run
@@ -35,8 +35,8 @@ app = typer.Typer(
 )
 app.command(cls=RunCommand, epilog=RUN_EXAMPLES)(run)
 app.command(epilog=EXPLAIN_EXAMPLES)(explain)
-app.command()(doctor)
-app.command()(bench)
+app.command(epilog=DOCTOR_EXAMPLES)(doctor)
+app.command(epilog=BENCH_EXAMPLES)(bench)
 
 
 def _show_version(wanted: bool) -> None:
@@ -60,7 +60,7 @@ def _options(
 def main() -> None:
     """Runs the command line of this process and leaves it with the right exit code."""
     try:
-        app()
+        app(prog_name="penstock")
     except BrokenPipeError:
         _forget_output()
         sys.exit(0)

@@ -96,10 +96,10 @@ def labelled(
 def as_record(outcome: Outcome) -> Mapping[str, object]:
     """The outcome as plain values, the form that ``penstock run --json`` prints.
 
-    ``deployment``, ``seconds``, ``finished`` (whether all inputs have ended), ``ending``, ``queries``
-    with ``name``, ``rows_in``, ``rows_out``, ``batches``, ``batch_ms_p50`` and ``state_rows`` each,
-    null for a query that runs inside those that read it, and ``set_aside``: by stream, the number
-    of rows ``malformed`` and ``late``.
+    ``deployment``, ``seconds``, ``finished`` (whether all inputs have ended), ``ending``,
+    ``rows_in`` and ``rows_out``; ``queries`` with ``name``, ``rows_in``, ``rows_out``, ``batches``,
+    ``batch_ms_p50`` and ``state_rows`` each, null for a query that runs inside those that read it;
+    ``set_aside``: by stream, the number of rows ``malformed`` and ``late``.
     """
     by_query = _by_query(outcome)
     return {

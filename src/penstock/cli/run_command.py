@@ -44,7 +44,7 @@ def with_default_port(args: list[str]) -> list[str]:
     >>> with_default_port(["--spark-ui", "ami.yaml"]), with_default_port(["--spark-ui", "4050"])
     (['--spark-ui=4040', 'ami.yaml'], ['--spark-ui', '4050'])
     """
-    following = [*args[1:], ""]
+    following = [*args[1:], ""][: len(args)]
     return [
         f"--spark-ui={UI_PORT}" if one == "--spark-ui" and not _is_number(after) else one
         for one, after in zip(args, following, strict=True)

@@ -1,0 +1,1 @@
+"""How heavy it is: costs, rates and the load they make."""

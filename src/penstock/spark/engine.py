@@ -248,6 +248,11 @@ class Engine:
             found.append(log.status(folder.rows_out()["rows"], folder.is_finished))
         return tuple(found)
 
+    def reports(self, fragment: str) -> list[dict[str, object]]:
+        """Spark's own reports of a fragment's latest batches."""
+        run = self._runs.get(fragment)
+        return [dict(report) for report in run.query.recentProgress] if run else []
+
     def wait(self, timeout_s: float | None = None, poll_s: float = 0.1) -> bool:
         """Waits until everything is finished; whether it is. Raises what went wrong."""
         until = None if timeout_s is None else time.monotonic() + timeout_s

@@ -181,4 +181,4 @@ def test_errors(build: Callable[[], Flow], said: str) -> None:
 
 def test_unknown_attributes() -> None:
     with pytest.raises(AttributeError, match="module 'penstock' has no attribute 'strem'"):
-        ps.strem  # type: ignore[attr-defined]  # noqa: B018
+        ps.strem  # noqa: B018

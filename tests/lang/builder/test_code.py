@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -84,7 +85,7 @@ def test_passwords_become_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_bound() -> None:
     other = readings.select(at="ts", id="home")
-    for bound in (
+    bounds: list[dict[str, Any]] = [
         {"within": "5 min"},
         {"before": "5 min"},
         {"after": "5 min"},
@@ -92,6 +93,7 @@ def test_every_bound() -> None:
         {"before": "-1 s", "after": "5 min"},
         {"before": "5 s", "after": "-1 ms"},
         {"before": 0},
-    ):
-        check(readings.join(other, **bound).named("q"))  # type: ignore[arg-type]
+    ]
+    for bound in bounds:
+        check(readings.join(other, **bound).named("q"))
     check(readings.join(other, on=[("home", "id"), ("home", "id")], within=1).named("q"))

@@ -146,10 +146,10 @@ def _node_specs(nodes: Nodes) -> tuple[NodeSpec, ...]:
 def _node_spec(name: str, given: dict[str, int | str]) -> NodeSpec:
     cores = given.pop("cores", NodeSpec.cores)
     memory = given.pop("memory", NodeSpec.memory_bytes)
-    wrong = given if isinstance(cores, int) else {"cores": cores}
-    if wrong:
-        raise InputError(
-            f"node {name} is given {listed(f'{key} {value!r}' for key, value in wrong.items())}",
-            hint="A node has cores, a whole number, and memory, for example 1g.",
-        )
-    return NodeSpec(name, cores, memory_bytes(memory))
+    if isinstance(cores, int) and not given:
+        return NodeSpec(name, cores, memory_bytes(memory))
+    wrong = given or {"cores": cores}
+    raise InputError(
+        f"node {name} is given {listed(f'{key} {value!r}' for key, value in wrong.items())}",
+        hint="A node has cores, a whole number, and memory, for example 1g.",
+    )

@@ -11,6 +11,7 @@ from penstock.model.sources import (
     FileSink,
     KafkaSink,
     MemorySink,
+    Sink,
     checked_format,
 )
 
@@ -25,8 +26,9 @@ def memory() -> MemorySink:
     return MemorySink()
 
 
-def none() -> None:
+def none() -> Sink | None:
     """Results go nowhere: the query is there for others to read."""
+    return None
 
 
 def files(path: str | Path, format: str = "parquet") -> FileSink:

@@ -116,27 +116,31 @@ class SwitchDraft(FromDraft):
 
 
 @dataclass(frozen=True)
-class QueryDraft(SqlDraft):
-    """A query: SQL, where its results go, and what is promised about it.
+class QueryDraft(Draft):
+    """A query: how it is made, where its results go, and what is promised about it.
 
     ``sink`` is None for none, and ``sink_place`` None where nothing was written about it.
     """
 
+    made: SqlDraft | PythonDraft
     sink: AnySink | None = None
     sink_place: Place | None = None
     max_latency_us: int | None = None
     on: str | None = None
 
+    @property
+    def reads(self) -> frozenset[str]:
+        return self.made.reads
+
     def operators(self, catalog: Catalog) -> tuple[Operator, ...]:
-        made = super().operators(catalog)
+        made = self.made.operators(catalog)
         if isinstance(made[-1], SqlWrite):
             self._check_no_other_sink(made[-1])
         return (*made, *table_write(self.name, Input(self.name, made[-1].output), self.sink))
 
-    def query(self, made: Operator) -> Query:
-        """The record of the query whose result ``made`` gives."""
-        inserts = isinstance(made, SqlWrite)
-        default = None if inserts else ConsoleSink()
+    def query(self, result: Operator) -> Query:
+        """The record of the query whose result the operator ``result`` gives."""
+        default = None if isinstance(result, SqlWrite) else ConsoleSink()
         sink = default if self.sink_place is None else self.sink
         return Query(
             self.name,
@@ -144,7 +148,7 @@ class QueryDraft(SqlDraft):
             None if isinstance(sink, TableSink) else sink,
             self.max_latency_us,
             self.on,
-            self.sql.strip(),
+            self.made.sql.strip() if isinstance(self.made, SqlDraft) else "",
         )
 
     def _check_no_other_sink(self, made: SqlWrite) -> None:

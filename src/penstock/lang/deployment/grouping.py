@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +16,7 @@ from penstock.model.schema import Shape
 from penstock.model.sources import GeneratorSource, Stream, Table
 
 _APART = (Switch, PythonOperator)
+_INSERT = re.compile(r"\s*INSERT\s+INTO\s+(?:TABLE\s+)?`?(?P<name>\w+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,9 @@ class Group:
 
     def reads_back(self) -> bool:
         """Whether the SQL means exactly these operators, names included."""
-        tables = {one.name: one for one in tables_of(self.operators)}
+        tables = {one.name: one for one in joined_tables(self.operators)}
+        if isinstance(self.root, SqlWrite):
+            tables.setdefault(self.root.table, _target(self.root, self.root.table))
         try:
             read = parse_query(self.root.name, self.sql, Catalog(self.streams, tables))
         except PenstockError:
@@ -157,11 +161,21 @@ def joined_tables(operators: Iterable[Operator]) -> tuple[Table, ...]:
     return tuple(tables[name] for name in sorted(tables))
 
 
-def tables_of(operators: Iterable[Operator]) -> tuple[Table, ...]:
-    """The tables that operators join with, and those they write to beside them."""
-    all_of_them = tuple(operators)
-    tables = {table.name: table for table in joined_tables(all_of_them)}
-    for one in all_of_them:
-        if isinstance(one, SqlWrite) and one.table not in tables:
-            tables[one.table] = Table(one.table, one.input.schema, database=one.database)
+def written_tables(network: Network) -> tuple[Table, ...]:
+    """The tables that a file must declare, in the order of their names.
+
+    Those joined with, and those of INSERT INTO, under the names that the queries' texts use.
+    """
+    tables = {table.name: table for table in joined_tables(network.operators)}
+    texts = {query.stream: query.text for query in network.queries}
+    for operator in network.operators:
+        if isinstance(operator, SqlWrite) and not is_write(operator, network):
+            target = _INSERT.match(texts.get(operator.name, ""))
+            table = _target(operator, target["name"] if target else operator.table)
+            tables.setdefault(table.name, table)
     return tuple(tables[name] for name in sorted(tables))
+
+
+def _target(write: SqlWrite, name: str) -> Table:
+    stored = "" if name == write.table else write.table
+    return Table(name, write.input.schema, database=write.database, table=stored)

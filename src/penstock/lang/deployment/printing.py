@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.scalarstring import LiteralScalarString
 
-from penstock.lang.deployment.grouping import Group, groups_of, own_stream, tables_of
+from penstock.lang.deployment.grouping import Group, groups_of, own_stream, written_tables
 from penstock.lang.deployment.locations import hidden_password
 from penstock.lang.deployment.sizes import memory_text
 from penstock.lang.sql import expression_sql
@@ -56,7 +56,7 @@ def deployment_yaml(
     by_name = {one.root.name: one for one in groups}
     sections: Settings = {
         "streams": {one.name: printer.stream(one) for one in network.streams} | derived,
-        "tables": {one.name: printer.table(one) for one in _tables(groups)},
+        "tables": {one.name: printer.table(one) for one in written_tables(network)},
         "queries": {
             one.name: printer.query(one, by_name[own_stream(one)]) for one in network.queries
         },
@@ -65,10 +65,6 @@ def deployment_yaml(
         "balance": _inline(deployment.balance) if deployment.balance else {},
     }
     return _dumped({name: section for name, section in sections.items() if section})
-
-
-def _tables(groups: tuple[Group, ...]) -> tuple[Table, ...]:
-    return tables_of(operator for group in groups for operator in group.operators)
 
 
 @dataclass(frozen=True)
@@ -113,9 +109,9 @@ class _Printer:
         layout = _layout(table.layout)
         return {"file": self._path(table.path), "format": table.format, **layout, "schema": schema}
 
-    def query(self, query: Query, group: Group) -> Settings | str:
+    def query(self, query: Query, group: Group) -> Settings:
         """The settings of a query."""
-        settings: Settings = {"sql": _sql(query.text or group.sql)}
+        settings: Settings = {"sql": _sql(query.text)} if query.text else self.derived(group)
         to = self._to(query.sink, group)
         if to is not None:
             settings["to"] = to

@@ -24,7 +24,10 @@ from penstock.model.sources import Stream
 
 _SECTIONS = ("streams", "tables", "queries", "nodes", "placement", "balance")
 _OUTSIDE = ("source", "schema", "event_time", "lateness", "idle_timeout")
-_QUERY = ("sql", "to", "max_latency", "on")
+_SQL = ("sql",)
+_PYTHON = ("from", "python", "schema")
+_SWITCH = ("from", "switch")
+_QUERY = ("to", "max_latency", "on")
 
 
 def read_deployment(path: Path) -> Deployment:
@@ -130,25 +133,33 @@ def _outside(name: str, value: Value, folder: Path) -> Stream:
 def _derived(name: str, value: Value) -> Draft:
     entries = value.entries()
     if "sql" in entries:
-        section = value.section(("sql",))
-        return SqlDraft(name, value.what, value.place, section["sql"].text("SQL"))
+        return _sql(name, value.section(_SQL))
     if "switch" in entries:
-        section = value.section(("from", "switch"))
+        section = value.section(_SWITCH)
         return SwitchDraft(name, value.what, value.place, section["from"], section)
-    section = value.section(("from", "python", "schema"))
-    return PythonDraft(name, value.what, value.place, section["from"], section)
+    return _python(name, value.section(_PYTHON))
+
+
+def _sql(name: str, section: Section) -> SqlDraft:
+    return SqlDraft(name, section.what, section.whole.place, section["sql"].text("SQL"))
+
+
+def _python(name: str, section: Section) -> PythonDraft:
+    return PythonDraft(name, section.what, section.whole.place, section["from"], section)
 
 
 def _query(name: str, value: Value, nodes: tuple[NodeSpec, ...], folder: Path) -> QueryDraft:
     if value.is_scalar:
-        return QueryDraft(name, value.what, value.place, value.text("SQL or a mapping"))
-    section = value.section(_QUERY)
+        made = SqlDraft(name, value.what, value.place, value.text("SQL or a mapping"))
+        return QueryDraft(name, value.what, value.place, made)
+    own = _PYTHON if "from" in value.entries() else _SQL
+    section = value.section((*own, *_QUERY))
     given = section.entries.get("to")
     return QueryDraft(
         name,
         value.what,
         value.place,
-        section["sql"].text("SQL"),
+        _python(name, section) if own is _PYTHON else _sql(name, section),
         read_sink(given, folder) if given else None,
         given.place if given else None,
         section.duration_us("max_latency"),

@@ -14,7 +14,6 @@ from penstock.errors import InputError, PenstockError, Place, listed, suggestion
 from penstock.model.durations import duration_us
 
 _TAG = "tag:yaml.org,2002:"
-_KINDS = {MappingNode: "a mapping", SequenceNode: "a list"}
 # Aliases can refer to themselves, and to lists of lists of lists; nothing we read is deeper.
 _DEEPEST = 4
 
@@ -177,7 +176,9 @@ class Value:
     def _given(self) -> str:
         if self.is_nothing:
             return "empty"
-        return repr(self.node.value) if self.is_scalar else _KINDS[type(self.node)]
+        if self.is_scalar:
+            return repr(self.node.value)
+        return "a list" if isinstance(self.node, SequenceNode) else "a mapping"
 
     def _pairs(self) -> list[tuple[Node, Node]]:
         if not isinstance(self.node, MappingNode):

@@ -34,7 +34,7 @@ def explain_text(network: Network, costs: Costs | None = None) -> str:
     ``costs`` gives estimates by operator name; they are shown as a table. The same network gives
     the same text.
     """
-    names = [one.name for one in (*network.streams, *network.operators, *network.queries)]
+    names = [*(one.name for one in network.streams), *(one.name for one in network.operators)]
     margin = 4 + max((len(name) for name in names if len(name) <= _WIDEST_NAME), default=0)
     parts = [
         _section("streams", [(one.name, _stream_lines(one)) for one in network.streams], margin),

@@ -105,16 +105,13 @@ def interval_node(us: int) -> exp.Expr:
     )
 
 
-def both(first: exp.Expr, second: exp.Expr) -> exp.Expr:
-    """Two conditions that must both be true."""
-    return exp.And(this=_bound(first, _Level.AND), expression=_bound(second, _Level.NOT))
-
-
 def _call(function: str, arguments: tuple[Expression, ...], columns: Columns) -> exp.Expr:
     given = [to_node(one, columns) for one in arguments]
     if function in _OPERATORS and len(given) == 2:
-        return _between(arguments, columns) if _is_range(function, arguments) else _infix(
-            function, given
+        return (
+            _between(arguments, columns)
+            if _is_range(function, arguments)
+            else _infix(function, given)
         )
     match function:
         case "not":

@@ -43,6 +43,18 @@ class Graph:
         return Counter([*inputs, self.result])
 
 
+def renamed(operators: Iterable[Operator], names: Mapping[str, str]) -> tuple[Operator, ...]:
+    """The operators under other names, reading each other by those."""
+    return tuple(
+        replace(rewired(operator, _inputs(operator, names)), name=names[operator.name])
+        for operator in operators
+    )
+
+
+def _inputs(operator: Operator, names: Mapping[str, str]) -> tuple[Input, ...]:
+    return tuple(Input(names.get(one.stream, one.stream), one.shape) for one in operator.inputs)
+
+
 def in_reading_order(graph: Graph) -> Graph:
     """With what the result does not depend on dropped, and inputs in order from the left."""
     by_name = {operator.name: operator for operator in graph.operators}

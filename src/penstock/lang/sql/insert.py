@@ -22,12 +22,25 @@ def plan_insert(node: exp.Insert, context: Context) -> Input:
     table = _table(target, context)
     if not node.expression:
         raise context.written.error(target, "INSERT INTO without SELECT", "Add SELECT … FROM …")
+    _name_columns(node)
     result = plan_query(node.expression, with_subqueries(node, context))
     columns = _columns(node, target, table, result, context)
     written = context.mapped(target, result, columns)
     database = table.database
     assert database is not None
     return context.add(target, lambda name: SqlWrite(name, written, database, table.stored_name))
+
+
+def _name_columns(node: exp.Insert) -> None:
+    """Lets selected expressions without a name have that of the column they are meant for."""
+    select = node.expression
+    if not isinstance(node.this, exp.Schema) or not isinstance(select, exp.Select):
+        return
+    for item, column in zip(list(select.expressions), node.this.expressions, strict=False):
+        if item.is_star:
+            return
+        if not isinstance(item, exp.Alias | exp.Column):
+            item.replace(exp.Alias(this=item.copy(), alias=column.copy()))
 
 
 def _table(target: exp.Expr, context: Context) -> Table:

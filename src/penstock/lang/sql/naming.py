@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
-from penstock.lang.sql.graph import Graph, rewired
+from penstock.lang.sql.graph import Graph, renamed
 from penstock.lang.sql.scope import fresh
 from penstock.model.expressions import Call, Column, Expression, walk
-from penstock.model.operators import Input, Operator
+from penstock.model.operators import Operator
 
 
 def derived_name(function: str, arguments: tuple[Expression, ...]) -> str:
@@ -30,19 +29,7 @@ def named(graph: Graph, query: str, taken: Iterable[str]) -> tuple[Operator, ...
     An operator of query ``q`` is called ``q_<kind>``, the result of its common table expression
     ``c`` is called ``q_c``; a second one of the same name gets ``_2`` after it.
     """
-    names = _final_names(graph, query, taken)
-    return tuple(
-        replace(
-            rewired(
-                operator,
-                tuple(
-                    Input(names.get(one.stream, one.stream), one.shape) for one in operator.inputs
-                ),
-            ),
-            name=names[operator.name],
-        )
-        for operator in graph.operators
-    )
+    return renamed(graph.operators, _final_names(graph, query, taken))
 
 
 def _final_names(graph: Graph, query: str, taken: Iterable[str]) -> dict[str, str]:

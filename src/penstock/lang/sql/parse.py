@@ -19,7 +19,7 @@ from penstock.lang.sql.query import plan_query
 from penstock.lang.sql.records import Catalog, ParsedQuery
 from penstock.lang.sql.scope import Relation, RowScope
 from penstock.lang.sql.syntax import parse_condition, parse_statement
-from penstock.lang.sql.tidy import merge_operators
+from penstock.lang.sql.tidy import drop_identities, merge_operators
 from penstock.model.aggregates import AggregateCall
 from penstock.model.expressions import Expression
 from penstock.model.operators import Input
@@ -64,8 +64,9 @@ def _passes(draft: Draft) -> tuple[Callable[[Graph], Graph], ...]:
     """What is done to a query once it is understood, in this order."""
     return (
         in_reading_order,
-        merge_operators,
+        drop_identities,
         lambda graph: prune_columns(graph, draft.working_name),
+        drop_identities,
         merge_operators,
         in_reading_order,
     )

@@ -12,6 +12,7 @@ import re
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
+from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -28,15 +29,16 @@ class _Parser(SparkParser):
     }
 
 
-class _Generator(Spark.Generator):
+class _Generator(SparkGenerator):
     """Prints NOT where people write it, and constant times as constants."""
 
     def not_sql(self, expression: exp.Not) -> str:
         inner = expression.this
         if isinstance(inner, exp.In | exp.Like | exp.RegexpLike | exp.Is):
-            operand, whole = self.sql(inner, "this"), self.sql(inner)
-            rest = whole[len(operand) :]
-            return f"{operand} IS NOT{rest[3:]}" if rest.startswith(" IS ") else f"{operand} NOT{rest}"
+            operand = self.sql(inner, "this")
+            rest = self.sql(inner)[len(operand) :]
+            is_null = rest.startswith(" IS ")
+            return f"{operand} IS NOT{rest[3:]}" if is_null else f"{operand} NOT{rest}"
         return super().not_sql(expression)
 
     def cast_sql(self, expression: exp.Cast, safe_prefix: str | None = None) -> str:

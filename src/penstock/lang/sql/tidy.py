@@ -3,47 +3,76 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 
 from penstock.lang.sql.graph import Graph, is_identity, rewired
-from penstock.model.expressions import Column, Expression, Literal, all_of, conjuncts, transform, walk
+from penstock.model.expressions import (
+    Column,
+    Expression,
+    Literal,
+    all_of,
+    conjuncts,
+    transform,
+    walk,
+)
 from penstock.model.operators import Filter, Input, Map, Operator
 from penstock.model.schema import Shape
 
 
-def merge_operators(graph: Graph) -> Graph:
-    """With maps that change nothing dropped, and filters after filters and maps after maps merged.
+def drop_identities(graph: Graph) -> Graph:
+    """Without the maps that change nothing; what read them reads what they read.
 
-    Only what nobody else reads is merged into its reader.
+    Only a result that is just a stream from elsewhere needs one, to have a name of its own.
     """
-    reads = graph.reads
-    kept: dict[str, Operator] = {}
-    renamed: dict[str, str] = {}
-    shapes: dict[str, Shape] = {}
+    own = {operator.name for operator in graph.operators}
+    same: dict[str, str] = {}
+    kept = []
     for operator in graph.operators:
-        streams = [renamed.get(one.stream, one.stream) for one in operator.inputs]
-        inputs = tuple(
-            Input(stream, shapes.get(stream, one.shape))
-            for stream, one in zip(streams, operator.inputs, strict=True)
-        )
-        operator = rewired(operator, inputs)
-        below = kept.get(streams[0])
-        if is_identity(operator) and (below is not None or operator.name != graph.result):
-            renamed[operator.name] = streams[0]
-            reads[streams[0]] += reads[operator.name] - 1
-            continue
-        if below is not None and reads[below.name] == 1:
-            merged = _merged(operator, below)
-            if merged is not None:
-                del kept[below.name]
-                operator = merged
-        kept[operator.name] = operator
-        shapes[operator.name] = operator.output
-    result = renamed.get(graph.result, graph.result)
+        operator = _relinked(operator, same, {})
+        stream = operator.inputs[0].stream
+        if is_identity(operator) and (stream in own or operator.name != graph.result):
+            same[operator.name] = stream
+        else:
+            kept.append(operator)
     wished: dict[str, str] = {}
     for stream, name in graph.wished.items():
-        wished.setdefault(renamed.get(stream, stream), name)
-    return replace(graph, operators=tuple(kept.values()), result=result, wished=wished)
+        wished.setdefault(same.get(stream, stream), name)
+    result = same.get(graph.result, graph.result)
+    return replace(graph, operators=tuple(kept), result=result, wished=wished)
+
+
+def merge_operators(graph: Graph) -> Graph:
+    """With filters after filters and maps after maps made one, where nobody else reads between."""
+    reads = graph.reads
+    kept: dict[str, Operator] = {}
+    wished = dict(graph.wished)
+    shapes: dict[str, Shape] = {}
+    for operator in graph.operators:
+        operator = _relinked(operator, {}, shapes)
+        below = kept.get(operator.inputs[0].stream)
+        merged = _merged(operator, below) if below and reads[below.name] == 1 else None
+        if below is not None and merged is not None:
+            del kept[below.name]
+            if _is_selection(operator) and below.name in wished:
+                wished.setdefault(operator.name, wished[below.name])
+        kept[operator.name] = merged or operator
+        shapes[operator.name] = kept[operator.name].output
+    return replace(graph, operators=tuple(kept.values()), wished=wished)
+
+
+def _relinked(operator: Operator, same: Mapping[str, str], shapes: Mapping[str, Shape]) -> Operator:
+    """The operator reading what its inputs have become."""
+    inputs = tuple(
+        Input(same.get(one.stream, one.stream), shapes.get(one.stream, one.shape))
+        for one in operator.inputs
+    )
+    return rewired(operator, inputs)
+
+
+def _is_selection(operator: Operator) -> bool:
+    """Whether an operator only picks and renames columns."""
+    return isinstance(operator, Map) and all(isinstance(one, Column) for _, one in operator.columns)
 
 
 def _merged(operator: Operator, below: Operator) -> Operator | None:

@@ -1,0 +1,1 @@
+"""Measurements as ratios against a named peer, each made inside one run."""

@@ -1,0 +1,76 @@
+"""What the flagship example needs: time to its first result, and memory."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+
+from penstock.bench.report import Case, limited
+from penstock.errors import RunError
+
+_GIBIBYTE = 1 << 30
+FLAGSHIP = Path(__file__).parents[3] / "examples" / "ami" / "ami.yaml"
+
+
+def flagship_cases(quick: bool, say: Callable[[str], None]) -> list[Case]:
+    """Runs the flagship as a user does and watches it from outside."""
+    if not FLAGSHIP.exists():
+        return []
+    say("the flagship example")
+    with tempfile.TemporaryDirectory(prefix="penstock-bench-") as name:
+        folder = Path(name)
+        shutil.copy(FLAGSHIP, folder)
+        return _watched(folder, 20 if quick else 60)
+
+
+def _watched(folder: Path, seconds: int) -> list[Case]:
+    command = [sys.executable, "-m", "penstock", "run", str(folder / FLAGSHIP.name), "--fresh"]
+    command += ["--for", f"{seconds}s", "--no-live"]
+    started_s = time.monotonic()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    first_s: float | None = None
+    peak_rss = peak_pss = 0
+    while process.poll() is None:
+        if first_s is None and _has_result(folder):
+            first_s = time.monotonic() - started_s
+        rss, pss = _memory(process.pid)
+        peak_rss, peak_pss = max(peak_rss, rss), max(peak_pss, pss)
+        time.sleep(0.25)
+    if process.returncode or first_s is None:
+        assert process.stderr is not None
+        raise RunError(f"the flagship failed: {process.stderr.read().decode()}")
+    return [
+        limited("flagship, time to first result", first_s, "s"),
+        limited("flagship, peak memory, shared pages once", peak_pss / _GIBIBYTE, "GiB", 1.0),
+        limited("flagship, peak memory, sum of RSS", peak_rss / _GIBIBYTE, "GiB", 1.0),
+    ]
+
+
+def _has_result(folder: Path) -> bool:
+    counts = folder.glob(".penstock/ami/fragments/*/rows_out")
+    return any(json.loads(one.read_text())["rows"] for one in counts)
+
+
+def _memory(pid: int) -> tuple[int, int]:
+    """RSS and PSS of a process and all below it."""
+    rss = pss = 0
+    try:
+        processes = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
+    except psutil.Error:
+        return 0, 0
+    for one in processes:
+        try:
+            full = one.memory_full_info()
+        except psutil.Error:
+            continue
+        rss += full.rss
+        pss += getattr(full, "pss", full.rss)
+    return rss, pss

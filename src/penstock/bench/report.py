@@ -1,0 +1,85 @@
+"""What a benchmark reports, and the form it is printed in."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from dataclasses import asdict, dataclass, field
+
+
+@dataclass(frozen=True)
+class Case:
+    """One measured figure; ``ratio`` is value over baseline, ``ok`` whether the goal is met.
+
+    A figure without a goal is reported only, and is always ok.
+    """
+
+    case: str
+    value: float
+    unit: str
+    baseline: float | None = None
+    ratio: float | None = None
+    goal: str | None = None
+    ok: bool = True
+
+
+@dataclass(frozen=True)
+class Report:
+    """The cases of one benchmark and the machine they were measured on."""
+
+    bench: str
+    cases: tuple[Case, ...]
+    machine: str = field(default_factory=lambda: machine())
+
+    @property
+    def ok(self) -> bool:
+        return all(case.ok for case in self.cases)
+
+    def to_json(self) -> str:
+        """The stable form of ``penstock bench NAME --json``."""
+        return json.dumps(
+            {
+                "bench": self.bench,
+                "machine": self.machine,
+                "cases": [asdict(case) for case in self.cases],
+                "ok": self.ok,
+            },
+            indent=2,
+        )
+
+
+def compared(
+    case: str,
+    value: float,
+    unit: str,
+    baseline: float,
+    at_least: float | None = None,
+    at_most: float | None = None,
+) -> Case:
+    """A figure beside its peer's, with the ratio the goal asks for.
+
+    >>> compared("filter", 190.0, "rows/s", 200.0, at_least=0.95).ok
+    True
+    """
+    ratio = value / baseline if baseline else float("inf")
+    if at_least is not None:
+        return Case(case, value, unit, baseline, ratio, f">= {at_least:g}", ratio >= at_least)
+    if at_most is not None:
+        return Case(case, value, unit, baseline, ratio, f"<= {at_most:g}", ratio <= at_most)
+    return Case(case, value, unit, baseline, ratio)
+
+
+def limited(case: str, value: float, unit: str, at_most: float | None = None) -> Case:
+    """A figure with an upper limit, or with none."""
+    if at_most is None:
+        return Case(case, value, unit)
+    return Case(case, value, unit, goal=f"<= {at_most:g}", ok=value <= at_most)
+
+
+def machine() -> str:
+    """The machine in a few words."""
+    return (
+        f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, "
+        f"Python {platform.python_version()}"
+    )

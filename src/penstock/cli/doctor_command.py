@@ -1,0 +1,73 @@
+"""``penstock doctor``: what this machine has and lacks, with the fix."""
+
+from __future__ import annotations
+
+import json as json_text
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from penstock.errors import UnreachableError
+
+if TYPE_CHECKING:
+    from penstock.cli.checks import Check
+
+DOCTOR_EXAMPLES = """\
+[bold]Examples[/bold]
+
+penstock doctor                            each check, with what to do about it
+
+penstock doctor --json | jq .ok            for scripts
+"""
+
+_MARKS = {"fine": ("✓", "green"), "note": ("!", "yellow"), "missing": ("✗", "red")}
+
+
+def doctor(
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Check this machine: Java, memory, disk, ports. Exit code 3 if something needed is missing."""
+    from penstock.cli.checks import checks, is_fit
+    from penstock.cli.machine import machine_facts
+
+    found = checks(machine_facts(Path.cwd()))
+    if json:
+        typer.echo(json_text.dumps(record(found), indent=2))
+    else:
+        _print(found)
+    if not is_fit(found):
+        raise typer.Exit(UnreachableError.exit_code)
+
+
+def record(found: tuple[Check, ...]) -> dict[str, object]:
+    """The checks as plain values: ``ok``, and ``checks`` with name, verdict, found and fix."""
+    from penstock.cli.checks import is_fit
+
+    return {"ok": is_fit(found), "checks": [asdict(one) for one in found]}
+
+
+def _print(found: tuple[Check, ...]) -> None:
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    for line in lines(found):
+        console.print(line, soft_wrap=True)
+
+
+def lines(found: tuple[Check, ...]) -> list[str]:
+    """A line for each check, one more for its fix, and the conclusion, with markup."""
+    from rich.markup import escape
+
+    from penstock.cli.checks import is_fit
+
+    width = max(len(one.name) for one in found)
+    shown = []
+    for one in found:
+        mark, colour = _MARKS[one.verdict]
+        shown.append(f"[{colour}]{mark}[/] {one.name:{width}}  {escape(one.found)}")
+        if one.fix:
+            shown.append(f"  {'':{width}}  [dim]{escape(one.fix)}[/]")
+    good = "this machine is ready" if is_fit(found) else "something needed is missing, see ✗"
+    return [*shown, "", good]

@@ -1,0 +1,67 @@
+"""The same pipelines as queries, compiled and run by Penstock."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from penstock.lang.deployment import parse_deployment
+from penstock.spark.engine import Engine, EngineOptions
+from penstock.spark.peers.workload import KINDS, LATENESS_S, Workload
+from penstock.spark.state import StateFolder
+
+QUERIES = {
+    "filter and map": "SELECT auction, bidder, 0.908 * price AS euros, ts FROM bids "
+    "WHERE auction % 3 = 0",
+    "strings": "SELECT auction, split_part(url, '/', 4) AS first, split_part(url, '/', 5) AS second "
+    "FROM bids WHERE lower(channel) IN ('apple', 'google', 'facebook', 'baidu')",
+    "tumbling aggregate": "SELECT bidder, count(*) AS bids, max(price) AS highest, "
+    "window.end AS at FROM bids GROUP BY bidder, window(ts, '10 seconds')",
+    "sliding aggregate": "SELECT auction, count(*) AS bids, window.end AS at FROM bids "
+    "GROUP BY auction, window(ts, '10 seconds', '2 seconds')",
+    "stream join": "SELECT p.id, p.name, a.id AS auction, a.ts FROM persons p JOIN auctions a "
+    "ON p.id = a.seller AND a.ts BETWEEN p.ts AND p.ts + INTERVAL 10 SECONDS",
+}
+
+_SCHEMAS = {
+    "persons": "id bigint, name string, email string, credit_card string, city string, "
+    "state string, ts timestamp",
+    "auctions": "id bigint, item_name string, description string, initial_bid bigint, "
+    "reserve bigint, ts timestamp, expires timestamp, seller bigint, category bigint",
+    "bids": "auction bigint, bidder bigint, price bigint, channel string, url string, "
+    "ts timestamp",
+}
+
+
+def deployment_text(name: str, workload: Workload, out: Path) -> str:
+    """The deployment file of one pipeline."""
+    streams = "".join(
+        f"  {kind}:\n"
+        f"    source: {{directory: {workload.folder(kind)}, format: parquet, finished: true}}\n"
+        f"    schema: {_SCHEMAS[kind]}\n"
+        f"    event_time: ts\n"
+        f"    lateness: {LATENESS_S}s\n"
+        for kind in KINDS
+    )
+    return (
+        f"streams:\n{streams}queries:\n  result:\n    sql: \"{QUERIES[name]}\"\n"
+        f"    to: {{files: {out}, format: parquet}}\n"
+    )
+
+
+def run(
+    session: SparkSession, name: str, workload: Workload, scratch: Path, cores: int
+) -> list[dict]:
+    """Runs a pipeline over all its input; Spark's reports of its batches."""
+    text = deployment_text(name, workload, scratch / "out")
+    network = parse_deployment(text, name, scratch).network
+    per_batch = max(workload.rows(kind) for kind in KINDS) // workload.files + 1
+    options = EngineOptions(trigger_ms=0, max_rows_per_batch=per_batch, cores=cores)
+    engine = Engine(session, network, StateFolder(scratch / "state"), options)
+    try:
+        engine.start()
+        engine.wait(poll_s=0.02)
+        return engine.reports("result")
+    finally:
+        engine.stop()

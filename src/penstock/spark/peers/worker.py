@@ -1,0 +1,78 @@
+"""One side of a comparison as a process of its own: told on standard input what to run.
+
+Each line in is a JSON object with ``pipeline``, ``path``, ``events`` and ``files``; each line out
+the seconds it took and what Spark reported. Two such processes, one a side, are kept running and
+asked in turn, so that both see the same machine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.dataset as ds
+
+from penstock.spark.peers import compiled, stock
+from penstock.spark.peers.workload import Workload
+from penstock.spark.session import SessionOptions, start_session
+
+_CORES = 2
+Run = Callable[[str, Workload, Path], list[dict]]
+
+
+def _side(name: str) -> Run:
+    if name == "stock":
+        session = stock.stock_session(_CORES)
+        return lambda pipeline, load, scratch: stock.run(session, pipeline, load, scratch)
+    log = Path(tempfile.mkdtemp()) / "spark.log"
+    session = start_session("bench", SessionOptions(cores=_CORES, memory_bytes=2 << 30), log)
+    return lambda pipeline, load, scratch: compiled.run(session, pipeline, load, scratch, _CORES)
+
+
+def _answer(run: Run, request: dict[str, object]) -> dict[str, object]:
+    workload = Workload(
+        Path(str(request["path"])), int(str(request["events"])), int(str(request["files"]))
+    )
+    scratch = Path(tempfile.mkdtemp(prefix="penstock-bench-"))
+    try:
+        started_s = time.perf_counter()
+        reports = run(str(request["pipeline"]), workload, scratch)
+        seconds = time.perf_counter() - started_s
+        busy = [one for one in reports if one["numInputRows"]]
+        # The first half warms caches and compiled code up.
+        steady = [one["durationMs"]["triggerExecution"] for one in busy[len(busy) // 2 :]]
+        return {
+            "seconds": seconds,
+            "batch_ms": statistics.median(steady) if steady else 0.0,
+            "batches": len(busy),
+            "rows_out": _rows(scratch / "out"),
+        }
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _rows(folder: Path) -> int:
+    if not folder.exists():
+        return 0
+    return int(ds.dataset(folder, format="parquet", exclude_invalid_files=True).count_rows())
+
+
+def main() -> None:
+    """Serves requests until standard input ends."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # whatever else prints must not mix with the answers
+    run = _side(sys.argv[1])
+    print(json.dumps({"ready": True}), file=answers, flush=True)
+    for line in sys.stdin:
+        print(json.dumps(_answer(run, json.loads(line))), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()
