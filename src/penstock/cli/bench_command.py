@@ -102,4 +102,6 @@ def report_lines(report: Report) -> list[str]:
 
 
 def _number(value: object) -> str:
-    return "?" if value is None else f"{value:,.4g}" if isinstance(value, float) else f"{value}"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1_000 else f"{value:.4g}"
+    return "?" if value is None else f"{value}"

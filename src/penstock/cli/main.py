@@ -6,7 +6,7 @@ missing, 4 it failed while running. Only what ``--help`` needs is imported here.
 
 from __future__ import annotations
 
-import os
+import signal
 import sys
 from typing import Annotated
 
@@ -59,18 +59,11 @@ def _options(
 
 def main() -> None:
     """Runs the command line of this process and leaves it with the right exit code."""
+    # Like other commands, end quietly when nobody reads the output any more.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
         app(prog_name="penstock")
-    except BrokenPipeError:
-        _forget_output()
-        sys.exit(0)
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:
         sys.exit(reported(error))
-
-
-def _forget_output() -> None:
-    """Nobody reads any more: keeps Python from complaining about it when it leaves."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)

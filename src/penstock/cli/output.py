@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,17 +23,38 @@ def own_copy(stream: IO[str]) -> IO[str]:
 
 
 @contextmanager
-def diverted(log: Path) -> Iterator[None]:
-    """Gives processes started inside ``log`` as their standard output: they inherit it for good.
+def diverted(descriptor: int, log: Path) -> Iterator[None]:
+    """What is written to the descriptor inside goes to ``log``.
 
-    What Java itself has to say goes there, where it would spoil a table or a JSON object.
+    Processes started inside inherit that for good, so what Java has to say can be kept away from
+    a table or a JSON object.
     """
     sys.stdout.flush()
-    kept = os.dup(1)
+    sys.stderr.flush()
+    kept = os.dup(descriptor)
     with log.open("ab") as target:
-        os.dup2(target.fileno(), 1)
+        os.dup2(target.fileno(), descriptor)
     try:
         yield
     finally:
-        os.dup2(kept, 1)
+        sys.stderr.flush()
+        os.dup2(kept, descriptor)
         os.close(kept)
+
+
+@contextmanager
+def quiet(log: Path) -> Iterator[None]:
+    """What libraries have to say goes to ``log``: warnings, log lines, standard error."""
+    logging.basicConfig(filename=log, level=logging.WARNING, force=True)
+    logging.captureWarnings(True)
+    former, threading.excepthook = threading.excepthook, _log_failure
+    try:
+        with diverted(2, log):
+            yield
+    finally:
+        threading.excepthook = former
+
+
+def _log_failure(failed: threading.ExceptHookArgs) -> None:
+    name = failed.thread.name if failed.thread else "?"
+    logging.error("in thread %s", name, exc_info=failed.exc_value)

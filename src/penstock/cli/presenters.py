@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 
 _PLAIN_EVERY_S = 5.0
 
-Tick = Callable[[], None]
-
 
 class Presenter(Protocol):
     """Shows a run; all but :meth:`rows` is called from one thread."""
@@ -39,8 +36,8 @@ class Presenter(Protocol):
     def begin(self, facts: list[str], notes: list[str]) -> None:
         """Says what is about to run."""
 
-    def working(self, what: str) -> AbstractContextManager[Tick]:
-        """Says that something takes a while; the tick is called many times meanwhile."""
+    def working(self, what: str) -> AbstractContextManager[object]:
+        """Says that something takes a while, until the context is left."""
 
     def rows(self, query: str, rows: pa.Table) -> None:
         """Takes rows of a query that go to the terminal; called from any thread."""
@@ -53,6 +50,17 @@ class Presenter(Protocol):
 
     def close(self) -> None:
         """Leaves the terminal as it was; called whatever happened."""
+
+
+class _Elapsed:
+    """Something that takes a while, with the time it has taken whenever it is drawn."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._began_s = time.monotonic()
+
+    def __rich__(self) -> Text:
+        return Text(f"{self._what} {span(time.monotonic() - self._began_s)}")
 
 
 class LivePresenter:
@@ -70,12 +78,9 @@ class LivePresenter:
         self._head = [*lines, *(Text(note, "dim") for note in notes), Text("")]
         self._console.print(*self._head, sep="\n")
 
-    @contextmanager
-    def working(self, what: str) -> Iterator[Tick]:
+    def working(self, what: str) -> AbstractContextManager[object]:
         self.close()
-        started_s = time.monotonic()
-        with self._console.status(what) as status:
-            yield lambda: status.update(f"{what} {span(time.monotonic() - started_s)}")
+        return self._console.status(_Elapsed(what))
 
     def rows(self, query: str, rows: pa.Table) -> None:
         self._latest.add(query, rows)
@@ -128,10 +133,9 @@ class PlainPresenter:
         for note in notes:
             self._say(note)
 
-    @contextmanager
-    def working(self, what: str) -> Iterator[Tick]:
+    def working(self, what: str) -> AbstractContextManager[object]:
         self._say(what)
-        yield lambda: None
+        return nullcontext()
 
     def rows(self, query: str, rows: pa.Table) -> None:
         self._pending.add(query, rows)
@@ -169,8 +173,8 @@ class JsonPresenter:
     def begin(self, facts: list[str], notes: list[str]) -> None:
         return None
 
-    def working(self, what: str) -> AbstractContextManager[Tick]:
-        return nullcontext(lambda: None)
+    def working(self, what: str) -> AbstractContextManager[object]:
+        return nullcontext()
 
     def rows(self, query: str, rows: pa.Table) -> None:
         return None

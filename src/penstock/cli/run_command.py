@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -146,7 +148,7 @@ def _carry_out(request: RunRequest, json: bool, no_live: bool) -> None:
     presenter = _presenter(json, no_live)
     plan = planned(request)
     LOG_FOLDER.set(plan.folder / "log")
-    with StopRequest() as stop:
+    with StopRequest(os.dup(2)) as stop, suppress(BrokenPipeError):
         presenter.end(run_plan(plan, request, presenter, stop))
 
 
@@ -156,10 +158,10 @@ def _presenter(json: bool, no_live: bool) -> Presenter:
     from penstock.cli.output import own_copy
     from penstock.cli.presenters import JsonPresenter, LivePresenter, PlainPresenter
 
-    # Ours alone: Spark's start diverts the descriptor for a while.
+    # Ours alone: what others print goes to a log meanwhile.
     out = Console(file=own_copy(sys.stdout), highlight=False)
     if json:
         return JsonPresenter(out)
     if out.is_terminal and not no_live:
         return LivePresenter(out)
-    return PlainPresenter(out, Console(stderr=True, highlight=False))
+    return PlainPresenter(out, Console(file=own_copy(sys.stderr), highlight=False))

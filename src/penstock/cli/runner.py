@@ -7,35 +7,35 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock import __version__
 from penstock.cli.meter import NodeMeter, NodeUse
 from penstock.cli.outcome import Ending, Outcome, labelled
-from penstock.cli.output import diverted
+from penstock.cli.output import diverted, quiet
 from penstock.cli.plan import RunPlan, RunRequest, has_begun, is_finished, prepared_state
 from penstock.cli.presenters import Presenter
 from penstock.cli.rates import Rates
 from penstock.cli.signals import StopRequest
 from penstock.cli.tally import set_aside_since, since
 from penstock.cli.view import SetAside, Snapshot
-from penstock.cli.words import counted, size
+from penstock.cli.words import counted
 from penstock.errors import PenstockError, RunError
 from penstock.model.durations import US_PER_S
 from penstock.model.measurements import FragmentStatus
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from penstock.spark.engine import Engine
+    from penstock.spark.session import SparkSession
     from penstock.spark.state import StateFolder
 
 _DRAW_EVERY_S = 0.25
 _MEASURE_EVERY_S = 1.0
 # Asking Spark for its progress costs it time; this keeps the asking below a tenth of ours.
 _REST_PER_WORK = 9
+_LONGEST_REST_S = 1.0
 _CPU_BARS = 12
 
 
@@ -45,12 +45,12 @@ def run(plan: RunPlan, request: RunRequest, presenter: Presenter, stop: StopRequ
     if is_finished(plan, state):
         return _finished_before(plan, state)
     presenter.begin(facts(plan), _notes(plan, request, state))
-    keep_quiet(state.log.parent / "penstock.log")
-    try:
-        return _run(plan, request, presenter, stop, state)
-    finally:
-        with suppress(OSError):
-            presenter.close()
+    with quiet(state.log.parent / "penstock.log"):
+        try:
+            return _run(plan, request, presenter, stop, state)
+        finally:
+            with suppress(OSError):
+                presenter.close()
 
 
 def facts(plan: RunPlan) -> list[str]:
@@ -60,7 +60,7 @@ def facts(plan: RunPlan) -> list[str]:
         f"penstock {__version__}",
         f"{counted(len(plan.network.queries), 'query')}, {operators} in "
         f"{counted(len(plan.fragments), 'fragment')}",
-        f"1 node, {counted(plan.cores, 'core')}, {size(plan.memory_bytes)}",
+        f"1 node, {counted(plan.cores, 'core')}, {plan.memory_bytes / 2**30:g} GiB",
     ]
 
 
@@ -81,17 +81,6 @@ def _finished_before(plan: RunPlan, state: StateFolder) -> Outcome:
         FragmentStatus(one.name, 0, 0, 0.0, 0, 0.0, 0, None, True) for one in plan.fragments
     )
     return Outcome(plan, "finished before", 0.0, statuses, {})
-
-
-def keep_quiet(log: Path) -> None:
-    """What libraries have to say goes to a file; the terminal is ours."""
-    logging.basicConfig(filename=log, level=logging.WARNING, force=True)
-    logging.captureWarnings(True)
-    threading.excepthook = lambda failed: logging.error(
-        "in thread %s",
-        failed.thread.name if failed.thread else "?",
-        exc_info=failed.exc_value,
-    )
 
 
 def _run(
@@ -145,16 +134,16 @@ def _started_session(
 
     def start() -> None:
         try:
-            with diverted(state.log):
+            with diverted(1, state.log):
                 started.append(start_session(plan.deployment.name, options, state.log))
         except Exception as error:
             failed.append(error)
 
     thread = threading.Thread(target=start, name="start Spark", daemon=True)
-    with presenter.working("starting Spark…") as tick:
+    with presenter.working("starting Spark…"):
         thread.start()
         while thread.is_alive() and not stop.wait(0.1):
-            tick()
+            pass
     if failed:
         raise _not_started(failed[0], state.log) from failed[0]
     return started[0] if started else None
@@ -206,8 +195,12 @@ class _Watch:
                 self._engine.start()
             ending = self._follow(began_s)
             statuses = self._engine.status()
-        finally:
-            self._stop_engine()
+        except BaseException:
+            # What went wrong matters more than what goes wrong now because of it.
+            with suppress(Exception):
+                self._stop_engine()
+            raise
+        self._stop_engine()
         return Outcome(
             self._plan,
             ending,
@@ -217,7 +210,10 @@ class _Watch:
         )
 
     def _stop_engine(self) -> None:
-        with self._presenter.working("stopping…"):
+        # A reader that has gone must not keep the engine from stopping cleanly.
+        with suppress(BrokenPipeError), ExitStack() as shown:
+            with suppress(OSError):
+                shown.enter_context(self._presenter.working("stopping…"))
             self._engine.stop()
 
     def _follow(self, began_s: float) -> Ending:
@@ -231,7 +227,7 @@ class _Watch:
             if self._limit_s is not None and looked_s - began_s >= self._limit_s:
                 return "time"
             worked_s = time.monotonic() - looked_s
-            rest_s = max(_DRAW_EVERY_S - worked_s, _REST_PER_WORK * worked_s)
+            rest_s = min(_LONGEST_REST_S, max(_DRAW_EVERY_S, _REST_PER_WORK * worked_s))
         return "asked"
 
     def _snapshot(self, now_s: float) -> Snapshot:

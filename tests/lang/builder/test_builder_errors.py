@@ -160,6 +160,12 @@ heavy = readings.filter("kwh > 9").named("heavy")
             "two different flows are called heavy. Rename one of them.",
         ),
         (
+            lambda: ps.deployment(
+                readings.write("t", "sqlite:////a.db").named("q").to(ps.sinks.memory())
+            ),
+            "query q already goes to table t. Remove .to(…), or .write(…).",
+        ),
+        (
             lambda: ps.deployment(heavy, heavy),
             "two of a query are called heavy. Rename one of them.",
         ),

@@ -138,12 +138,12 @@ def test_join_renames_and_drops() -> None:
     other = readings.filter("kwh > 3")
     flow = readings.join(other, on="home", before="5 min", after="10 min")
     assert flow.schema.names == (
-        "ts", "home", "district", "kwh", "ts_right", "district_right", "kwh_right",
+        "ts", "home", "district", "kwh", "right_ts", "right_district", "right_kwh",
     )  # fmt: skip
     assert kinds(flow) == ["filter", "map", "join", "map"]
     join = next(one for one in flow.network().operators if isinstance(one, WindowJoin))
     assert join.bound == TimeBound(-duration_us("5 min"), duration_us("10 min"))
-    assert join.equal == (("home", "home_right"),)
+    assert join.equal == (("home", "right_home"),)
 
 
 def test_join_of_different_columns_is_one_operator() -> None:
@@ -172,15 +172,15 @@ def test_join_table() -> None:
     operator = last(readings.join_table(homes, on="home"))
     assert type(operator) is TableJoin
     assert operator.equal == (("home", "home"),)
-    assert operator.columns == (("size", "size"), ("kwh_right", "kwh"))
+    assert operator.columns == (("size", "size"), ("right_kwh", "kwh"))
 
 
 def test_join_table_columns() -> None:
     renamed = last(readings.join_table(homes, on={"home": "home"}, columns={"area": "size"}))
-    listed = last(readings.join_table(homes, on="home", columns=["kwh"], suffix="_of_home"))
+    listed = last(readings.join_table(homes, on="home", columns=["kwh"], prefix="home_"))
     assert isinstance(renamed, TableJoin) and isinstance(listed, TableJoin)
     assert renamed.columns == (("area", "size"),)
-    assert listed.columns == (("kwh_of_home", "kwh"),)
+    assert listed.columns == (("home_kwh", "kwh"),)
 
 
 def test_join_database_table() -> None:

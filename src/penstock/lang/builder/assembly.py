@@ -11,8 +11,8 @@ from penstock.lang.builder.steps import Step
 from penstock.lang.deployment.drafts import table_write
 from penstock.lang.deployment.ends import TableSink
 from penstock.model.network import Network, Query
-from penstock.model.operators import Input, Operator
-from penstock.model.sources import Stream
+from penstock.model.operators import Input, Operator, SqlWrite
+from penstock.model.sources import ConsoleSink, Sink, Stream
 
 
 def assembled(flows: Sequence[Flow], more: Sequence[Flow] = ()) -> Network:
@@ -45,8 +45,21 @@ class _Assembly:
         name, outlet = self._stream(flow), flow.outlet
         for write in table_write(flow.name, Input(name, flow.shape), outlet.sink):
             self._add(write)
-        sink = None if isinstance(outlet.sink, TableSink) else outlet.sink
+        sink = self._sink(flow)
         return Query(flow.name, name, sink, outlet.max_latency_us, outlet.on, self._text(flow))
+
+    def _sink(self, flow: Flow) -> Sink | None:
+        made = flow.made_by
+        sink = flow.outlet.sink
+        written = made.operators[-1] if isinstance(made, Step) else None
+        if not isinstance(written, SqlWrite):
+            return None if isinstance(sink, TableSink) else sink
+        if sink not in (None, ConsoleSink()):
+            raise InputError(
+                f"query {flow.name} already goes to table {written.table}",
+                hint="Remove .to(…), or .write(…).",
+            )
+        return None
 
     def add_behind(self, flow: Flow) -> None:
         """Adds the steps behind ``flow``, each after those it reads."""

@@ -14,8 +14,8 @@ from penstock.lang.builder.joins import (
     Duration,
     Pairs,
     added_columns,
-    apart,
     equal_columns,
+    names_apart,
     time_bound,
 )
 from penstock.lang.builder.steps import Step
@@ -147,18 +147,18 @@ class Flow:
         after: Duration | None = None,
         where: str | None = None,
         how: JoinKind = "inner",
-        suffix: str = "_right",
+        prefix: str = "right_",
     ) -> Flow:
         """Pairs of rows with equal columns that happened close to each other.
 
         The other's row may lie at most ``before`` before and ``after`` after this one's (0 where
         only the other is given; a negative number of seconds shifts the range); ``within`` sets
         both. ``on`` names columns, or maps ours to theirs. Their columns that have the name of
-        one of ours get the ``suffix``, or are left out if both are equal anyway.
+        one of ours get the ``prefix``, or are left out if both are equal anyway.
         """
         bound = time_bound(within, before, after)
         equal = equal_columns(on, self.schema, other.schema)
-        new = {name: apart(name, self.schema, suffix) for name in other.schema.names}
+        new = names_apart(other.schema, self.schema, prefix)
         if any(name != given for name, given in new.items()):
             other = other._map((given, Column(name)) for name, given in new.items())
         pairs = tuple((ours, new[theirs]) for ours, theirs in equal)
@@ -174,21 +174,21 @@ class Flow:
         *,
         columns: Columns | None = None,
         how: JoinKind = "inner",
-        suffix: str = "_right",
+        prefix: str = "right_",
     ) -> Flow:
         """Rows with columns of the table's rows added where the columns ``on`` are equal.
 
         ``columns`` names the columns to add, or maps new names to them; without it all are added
-        but those compared. Those that have the name of one of ours get the ``suffix``.
+        but those compared. Those that have the name of one of ours get the ``prefix``.
         """
         equal = equal_columns(on, self.schema, table.schema)
-        added = added_columns(columns, equal, self.schema, table.schema, suffix)
+        added = added_columns(columns, equal, self.schema, table.schema, prefix)
         make = SqlRead if table.database else TableJoin
         name = self._label(make.kind)
         return _flow(make(name, self._input, table, equal, added, how), self)
 
     def write(self, table: str, database: str) -> Flow:
-        """The same rows, each passed on once it is in a database table.
+        """The same rows, each passed on once it is in a database table; a query ends with that.
 
         To have results written beside the flow, without waiting, use ``.to(ps.sinks.table(…))``.
         """

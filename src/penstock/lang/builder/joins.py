@@ -66,17 +66,32 @@ def equal_columns(written: Columns, left: Schema, right: Schema) -> Pairs:
     return tuple((left[ours].name, right[theirs].name) for ours, theirs in column_pairs(written))
 
 
-def apart(theirs: str, ours: Schema, suffix: str) -> str:
-    """A name for their column that none of ours has.
+def names_apart(theirs: Schema, ours: Schema, prefix: str) -> dict[str, str]:
+    """Names for their columns that none of ours has: those that clash get the prefix.
 
-    >>> apart("kwh", Schema.parse("home string, kwh double"), "_right")
-    'kwh_right'
+    These are the names that a join written in SQL gives.
+
+    >>> names_apart(Schema.parse("home string, size int"), Schema.parse("home string"), "right_")
+    {'home': 'right_home', 'size': 'size'}
     """
-    return f"{theirs}{suffix}" if theirs in ours else theirs
+    names: dict[str, str] = {}
+    taken = {name.lower() for name in (*ours.names, *theirs.names)}
+    for name in theirs.names:
+        names[name] = _fresh(f"{prefix}{name}", taken) if name in ours else name
+        taken.add(names[name].lower())
+    return names
+
+
+def _fresh(wanted: str, taken: set[str]) -> str:
+    name, count = wanted, 1
+    while name.lower() in taken:
+        count += 1
+        name = f"{wanted}_{count}"
+    return name
 
 
 def added_columns(
-    written: Columns | None, equal: Pairs, ours: Schema, table: Schema, suffix: str
+    written: Columns | None, equal: Pairs, ours: Schema, table: Schema, prefix: str
 ) -> Pairs:
     """The columns a table adds: their new names, and what they are called there."""
     if isinstance(written, Mapping):
@@ -86,4 +101,5 @@ def added_columns(
         names = [name for name in table.names if name not in compared]
     else:
         names = [table[name].name for name, _ in column_pairs(written)]
-    return tuple((apart(name, ours, suffix), name) for name in names)
+    new = names_apart(table, ours, prefix)
+    return tuple((new[name], name) for name in names)

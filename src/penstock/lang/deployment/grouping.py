@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from penstock.errors import InputError, PenstockError
@@ -12,7 +12,7 @@ from penstock.lang.deployment.drafts import write_name
 from penstock.lang.sql import Catalog, parse_query, query_sql, references
 from penstock.model.network import Network, Query
 from penstock.model.operators import Operator, PythonOperator, SqlWrite, Switch, TableJoin
-from penstock.model.schema import Shape
+from penstock.model.schema import Schema, Shape
 from penstock.model.sources import GeneratorSource, Stream, Table
 
 _APART = (Switch, PythonOperator)
@@ -172,10 +172,16 @@ def written_tables(network: Network) -> tuple[Table, ...]:
         if isinstance(operator, SqlWrite) and not is_write(operator, network):
             target = _INSERT.match(texts.get(operator.name, ""))
             table = _target(operator, target["name"] if target else operator.table)
-            tables.setdefault(table.name, table)
+            tables[table.name] = _widened(tables.get(table.name, table), table.schema)
     return tuple(tables[name] for name in sorted(tables))
 
 
 def _target(write: SqlWrite, name: str) -> Table:
     stored = "" if name == write.table else write.table
     return Table(name, write.input.schema, database=write.database, table=stored)
+
+
+def _widened(table: Table, schema: Schema) -> Table:
+    """The table with columns that another query writes added to it."""
+    more = tuple(field for field in schema if field.name not in table.schema)
+    return replace(table, schema=Schema((*table.schema.fields, *more))) if more else table

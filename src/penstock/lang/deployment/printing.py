@@ -185,13 +185,15 @@ def _inline(settings: Mapping[str, object]) -> CommentedMap:
 
 
 def _sql(text: str) -> str:
-    return LiteralScalarString(text) if "\n" in text else text
+    return LiteralScalarString(f"{text}\n") if "\n" in text else text
 
 
 def _dumped(sections: Mapping[str, object]) -> str:
     yaml = YAML(typ="rt", pure=True)
     yaml.width = 1 << 16
-    yaml.indent(mapping=2, sequence=4, offset=2)
-    text = StringIO()
-    yaml.dump(dict(sections), text)
-    return text.getvalue()
+    texts = []
+    for name, section in sections.items():
+        text = StringIO()
+        yaml.dump({name: section}, text)
+        texts.append(text.getvalue())
+    return "\n".join(texts)

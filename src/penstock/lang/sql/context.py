@@ -35,6 +35,8 @@ _REFUSED: Mapping[str, tuple[str, str]] = {
     "overwrite": ("OVERWRITE", "Results are added; write INSERT INTO."),
     "recursive": ("RECURSIVE", "A query cannot read itself."),
     "partition": ("PARTITION", "Give the column a value in the SELECT."),
+    "db": ("a name with a dot", "Write the name of the stream or table alone."),
+    "all": ("ALL", "List what to group by."),
     "columns": ("a column list", "Name columns with AS in the SELECT."),
 }
 
@@ -91,7 +93,7 @@ class Context:
         if node.name.lower() == self.query.lower():
             return self.written.error(node.this, f"query {self.query} reads itself")
         names = (*self.subqueries, *self.catalog.names)
-        what = f"no stream or table {node.name}; there is {listed(names)}"
+        what = f"no stream or table {node.name}; there are {listed(names)}"
         return self.written.error(node.this, what, suggestion(node.name, names))
 
 
@@ -109,6 +111,6 @@ def only(context: Context, node: exp.Expr, known: Collection[str], what: str) ->
 def _place(written: Written, node: exp.Expr, part: object, keyword: str) -> Place:
     """Where ``keyword`` stands: before the part itself, else before the node's first item."""
     if not isinstance(part, exp.Expr):
-        return written.place(node)
+        return written.word(keyword, node)
     known = any("start" in one.meta for one in part.walk())
     return written.word(keyword, part if known else (*node.expressions, node)[0])

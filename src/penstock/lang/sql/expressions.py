@@ -69,6 +69,8 @@ _BINARY: Mapping[type[exp.Expr], str] = {
     exp.Like: "like",
     exp.RegexpLike: "rlike",
 }
+_COMPARISONS = ("=", "<>", "<", "<=", ">", ">=", "<=>")
+_MOMENTS = (DataType.TIMESTAMP, DataType.DATE)
 _PARTS = ("year", "month", "day", "dayofweek", "hour", "minute", "second")
 
 
@@ -89,8 +91,26 @@ def _general(node: exp.Expr, scope: Scope) -> Expression:
 
 
 def _binary(node: exp.Expr, scope: Scope) -> Expression:
+    function = _BINARY[type(node)]
     given = (to_expression(node.this, scope), to_expression(node.expression, scope))
-    return Call(_BINARY[type(node)], given)
+    return Call(function, _comparable(given, node, scope) if function in _COMPARISONS else given)
+
+
+def _comparable(
+    given: tuple[Expression, ...], node: exp.Expr, scope: Scope
+) -> tuple[Expression, ...]:
+    """What is compared, with strings that are compared with times read as times."""
+    types = [type_of(one, scope.schema) for one in given]
+    wanted = next((one for one in types if one in _MOMENTS), None)
+    if wanted is None:
+        return given
+    with scope.written.pointing_at(node):
+        return tuple(
+            literals.moment(one.value, wanted)
+            if isinstance(one, Literal) and isinstance(one.value, str)
+            else one
+            for one in given
+        )
 
 
 def _distinct_from(node: exp.Expr, scope: Scope) -> Expression:
@@ -131,15 +151,16 @@ def _is(node: exp.Expr, scope: Scope) -> Expression:
 
 def _between(node: exp.Expr, scope: Scope) -> Expression:
     value = to_expression(node.this, scope)
-    low, high = (to_expression(node.args[end], scope) for end in ("low", "high"))
+    ends = (to_expression(node.args[end], scope) for end in ("low", "high"))
+    value, low, high = _comparable((value, *ends), node, scope)
     return Call("and", (Call(">=", (value, low)), Call("<=", (value, high))))
 
 
 def _in(node: exp.Expr, scope: Scope) -> Expression:
     if node.args.get("query") or node.args.get("unnest") or node.args.get("field"):
         raise _subquery(node, scope)
-    values = (to_expression(one, scope) for one in node.expressions)
-    return Call("in", (to_expression(node.this, scope), *values))
+    given = tuple(to_expression(one, scope) for one in (node.this, *node.expressions))
+    return Call("in", _comparable(given, node, scope))
 
 
 def _concatenation(node: exp.Expr, scope: Scope) -> Expression:
@@ -179,9 +200,6 @@ def _is_constant_time(node: exp.Expr, type: DataType) -> bool:
     """``TIMESTAMP '…'``: sqlglot makes it a strict cast, and every CAST a forgiving one."""
     text = isinstance(node.this, exp.Literal) and node.this.is_string
     return text and not isinstance(node, exp.TryCast) and type in _MOMENTS
-
-
-_MOMENTS = (DataType.TIMESTAMP, DataType.DATE)
 
 
 def _extract(node: exp.Expr, scope: Scope) -> Expression:
@@ -230,7 +248,7 @@ def _not_understood(node: exp.Expr, scope: Scope) -> InputError:
     if isinstance(node, exp.Func):
         with scope.written.pointing_at(node):
             function_call(node.sql_name(), ())
-    what = f"{scope.written.quoted(node)} is not supported in a query"
+    what = f"{node.sql(DIALECT, normalize_functions=False)} is not supported in a query"
     return scope.written.error(node, what, "Use the functions and operators of the manual.")
 
 

@@ -87,10 +87,19 @@ def function_call(name: str, arguments: Arguments) -> Expression:
     return Call(known, arguments)
 
 
+def refused(name: str) -> InputError | None:
+    """The error for a function that is left out on purpose, with the reason."""
+    folded = name.lower()
+    if folded not in _REFUSED:
+        return None
+    return InputError(f"the function {folded} is not supported", hint=_REFUSED[folded])
+
+
 def _unknown(name: str) -> InputError:
     folded = name.lower()
-    if folded in _REFUSED:
-        return InputError(f"the function {folded} is not supported", hint=_REFUSED[folded])
+    on_purpose = refused(name)
+    if on_purpose:
+        return on_purpose
     named = [one for one in FUNCTIONS if one.isidentifier()]
     callable_names = sorted({*named, *_SAME, *_REWRITTEN, *AGGREGATES})
     near = suggestion(folded, callable_names)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -22,6 +22,11 @@ from penstock.model.expressions import Expression, columns_of
 from penstock.model.operators import WINDOW_END, WINDOW_START, Aggregate, Input
 
 _RESERVED = (WINDOW_START, WINDOW_END)
+_SEVERAL: Mapping[type[exp.Expr], str] = {
+    exp.Cube: "CUBE",
+    exp.Rollup: "ROLLUP",
+    exp.GroupingSets: "GROUPING SETS",
+}
 
 
 @dataclass(frozen=True)
@@ -83,6 +88,12 @@ def _elements(select: exp.Select, rows: RowScope, context: Context) -> Iterator[
     only(context, group, ("expressions",), "a query on a stream")
     aliases = {one.alias.lower(): one.this for one in _aliased(select)}
     for node in group.expressions:
+        if isinstance(node, exp.Cube | exp.Rollup | exp.GroupingSets):
+            raise InputError(
+                "several groupings in one query",
+                hint="Write a query for each, and UNION ALL between them.",
+                place=context.written.word(_SEVERAL[type(node)], node),
+            )
         if isinstance(node, exp.Literal) and node.is_int:
             yield _ordinal(node, select, context)
         elif _is_alias(node, rows) and node.name.lower() in aliases:
@@ -134,9 +145,9 @@ def _window_node(
     if found:
         raise context.written.error(found[1], "a second window", "Group by one window only.")
     group = select.args["group"]
-    columns = ", ".join(context.written.quoted(one) for one in group.expressions)
     event_time = rows.shown(input.shape.event_time or "time")
-    example = f"{columns}, window({event_time}, '1 hour')"
+    columns = [context.written.quoted(one) for one in group.expressions]
+    example = ", ".join([*columns, f"window({event_time}, '1 hour')"])
     raise InputError(
         "GROUP BY without a window: over a whole stream a group is never finished",
         hint=f"Add one over the event time: GROUP BY {example}.",

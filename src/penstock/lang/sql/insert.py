@@ -55,9 +55,9 @@ def _table(target: exp.Expr, context: Context) -> Table:
     names = [one.name for one in tables.values()]
     known = {one.lower() for one in context.catalog.names}
     if target.name.lower() in known:
-        what = f"{target.name} is not a table of a database; there is {listed(names)}"
+        what = f"{target.name} is not a table of a database; there are {listed(names)}"
     else:
-        what = f"no database table {target.name}; there is {listed(names)}"
+        what = f"no database table {target.name}; there are {listed(names)}"
     raise context.written.error(target, what, suggestion(target.name, names))
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 
 from sqlglot import exp
 
-from penstock.errors import InputError
 from penstock.lang.sql.aggregates import aggregate_call, is_aggregate
 from penstock.lang.sql.context import Context
 from penstock.lang.sql.expressions import to_expression
@@ -18,7 +17,7 @@ from penstock.lang.sql.prune import prune_columns
 from penstock.lang.sql.query import plan_query
 from penstock.lang.sql.records import Catalog, ParsedQuery
 from penstock.lang.sql.scope import Relation, RowScope
-from penstock.lang.sql.syntax import parse_condition, parse_statement
+from penstock.lang.sql.syntax import not_too_deep, parse_condition, parse_statement
 from penstock.lang.sql.tidy import drop_identities, merge_operators
 from penstock.model.aggregates import AggregateCall
 from penstock.model.expressions import Expression
@@ -45,15 +44,11 @@ def parse_query(name: str, text: str, catalog: Catalog, origin: str = "query") -
     tree = parse_statement(written)
     draft = Draft(catalog.names)
     context = Context(written, catalog, draft, name, name)
-    try:
+    with not_too_deep(written):
         if isinstance(tree, exp.Insert):
             result = plan_insert(tree, context)
         else:
             result = plan_query(tree, context)
-    except RecursionError:
-        raise InputError(
-            "the query is nested too deeply", hint="Split it with WITH.", place=written.at(0)
-        ) from None
     graph = draft.graph(result, name)
     for simplify in _passes(draft):
         graph = simplify(graph)
@@ -104,7 +99,8 @@ def parse_expression(text: str, schema: Schema, origin: str = "expression") -> E
     """
     written = Written(origin, text)
     tree = parse_condition(written)
-    return to_expression(tree, _rows(written, schema, tree))
+    with not_too_deep(written):
+        return to_expression(tree, _rows(written, schema, tree))
 
 
 def parse_aggregate(text: str, schema: Schema, origin: str = "expression") -> AggregateCall:

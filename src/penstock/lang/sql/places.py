@@ -70,10 +70,7 @@ class Written:
         """The text from ``start`` to ``last``, with the parentheses after it that it opened."""
         end = last + 1
         while self.text.count("(", start, end) > self.text.count(")", start, end):
-            closing = self.text.find(")", end)
-            if closing < 0:
-                break
-            end = closing + 1
+            end = self.text.find(")", end) + 1 or len(self.text)
         return self.text[start:end]
 
 

@@ -81,9 +81,11 @@ def _plan_union(node: exp.Union, context: Context) -> Input:
     return context.add(node, lambda name: Union(name, branches))
 
 
-def _branches(node: exp.Expr, context: Context) -> Iterator[exp.Expr]:
-    """The queries of a union, those of unions inside it included."""
-    if not isinstance(node, exp.Union):
+def _branches(node: exp.Expr, context: Context, inner: bool = False) -> Iterator[exp.Expr]:
+    """The queries of a union, those of unions inside it included unless they begin with WITH."""
+    if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Union) and node.is_wrapper:
+        node = node.this
+    if not isinstance(node, exp.Union) or (inner and node.args.get("with_")):
         yield node
         return
     only(context, node, ("with_", "this", "expression", "distinct"), "a union")
@@ -93,8 +95,8 @@ def _branches(node: exp.Expr, context: Context) -> Iterator[exp.Expr]:
             hint="Use UNION ALL.",
             place=context.written.word("UNION", node.expression),
         )
-    yield from _branches(node.this, context)
-    yield from _branches(node.expression, context)
+    yield from _branches(node.this, context, inner=True)
+    yield from _branches(node.expression, context, inner=True)
 
 
 def _check_alike(first: Input, other: Input, node: exp.Expr, context: Context) -> None:

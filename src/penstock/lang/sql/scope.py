@@ -14,7 +14,7 @@ from functools import cached_property
 from sqlglot import exp
 
 from penstock.errors import InputError, listed, suggestion
-from penstock.lang.sql.functions import WINDOWS
+from penstock.lang.sql.functions import WINDOWS, refused
 from penstock.lang.sql.places import Written
 from penstock.model.expressions import Column, Expression
 from penstock.model.operators import Input
@@ -170,6 +170,10 @@ class RowScope:
         return relation.unique(field.name)
 
     def _no_column(self, node: exp.Column) -> InputError:
+        function = refused(node.name)
+        if function:  # some functions are called without parentheses
+            function.place = self.written.place(node)
+            return function
         titles = " and ".join(relation.title for relation in self.relations)
         names = [name for relation in self.relations for name in relation.schema.names]
         verb = "it has" if len(self.relations) == 1 else "they have"
@@ -189,5 +193,5 @@ class RowScope:
                 f"then SELECT and HAVING know {name.lower()}.start and {name.lower()}.end.",
             )
         aliases = [relation.alias for relation in self.relations]
-        what = f"nothing called {name} is read here; there is {listed(aliases)}"
+        what = f"nothing called {name} is read here; there are {listed(aliases)}"
         return self.written.error(node, what, suggestion(name, aliases))

@@ -12,7 +12,9 @@ from penstock.lang.sql.context import Context, only
 from penstock.lang.sql.expressions import Scope, to_expression
 from penstock.lang.sql.places import Written
 from penstock.lang.sql.scope import Relation, RowScope
-from penstock.model.expressions import Column, Expression
+from penstock.model.expressions import Column, Expression, type_of
+from penstock.model.schema import Field
+from penstock.model.types import DataType
 
 Columns = tuple[tuple[str, Expression], ...]
 
@@ -33,8 +35,16 @@ def output_columns(select: exp.Select, rows: RowScope, scope: Scope) -> Columns:
         folded = item.name.lower()
         if folded in seen:
             raise _twice(item, seen[folded], rows.written)
+        with rows.written.pointing_at(item.node):
+            _check(item, scope)
         seen[folded] = item
     return tuple((item.name, item.expression) for item in seen.values())
+
+
+def _check(item: Item, scope: Scope) -> None:
+    """Raises unless a column can have the item's name and type."""
+    type = type_of(item.expression, scope.schema)
+    Field(item.name, DataType.STRING if type is DataType.NULL else type)
 
 
 def _twice(item: Item, other: Item, written: Written) -> InputError:

@@ -8,6 +8,8 @@ looked up in one table (see :mod:`penstock.lang.sql.functions`).
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
@@ -16,17 +18,29 @@ from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from penstock.errors import InputError, Place, suggestion
+from penstock.errors import InputError, Place, listed, suggestion
 from penstock.lang.sql.places import Written
+from penstock.model.types import STORABLE
 
 _OWN_GRAMMAR = ("CAST", "TRY_CAST", "EXTRACT")
 
 
 class _Parser(SparkParser):
     FUNCTIONS = {}  # noqa: RUF012 - declared as a class variable by sqlglot
+    NO_PAREN_FUNCTIONS = {}  # noqa: RUF012
     FUNCTION_PARSERS = {  # noqa: RUF012
         name: parse for name, parse in SparkParser.FUNCTION_PARSERS.items() if name in _OWN_GRAMMAR
     }
+
+    def _parse_interval(
+        self, require_interval: bool = True, parse_function_unit: bool = True
+    ) -> exp.Add | exp.Interval | None:
+        """An interval that knows where it was written, as sqlglot's other constants do."""
+        first = self._curr
+        interval = super()._parse_interval(require_interval, parse_function_unit)
+        if interval is not None:
+            interval.meta.update(start=first.start, end=self._prev.end)
+        return interval
 
 
 class _Generator(SparkGenerator):
@@ -66,7 +80,6 @@ DIALECT = PenstockSql()
 _STARTS = (TokenType.SELECT, TokenType.WITH, TokenType.INSERT, TokenType.FROM, TokenType.L_PAREN)
 _AFTER_NO_COMMA = (TokenType.COMMA, TokenType.FROM, TokenType.R_PAREN, TokenType.WHERE)
 _KEYWORDS = ("FROM", "WHERE", "GROUP", "HAVING", "JOIN", "LEFT", "INNER", "UNION", "SELECT")
-_TOO_DEEP = "the query is nested too deeply"
 
 
 def parse_statement(written: Written) -> exp.Expr:
@@ -122,13 +135,23 @@ def _parsed(
 ) -> list[exp.Expr | None]:
     parser = DIALECT.parser()
     try:
-        if into is not None:
-            return parser.parse_into(into, tokens, written.text)
-        return parser.parse(tokens, written.text)
+        with not_too_deep(written):
+            if into is not None:
+                return parser.parse_into(into, tokens, written.text)
+            return parser.parse(tokens, written.text)
     except ParseError as error:
         raise _syntax_error(written, error) from None
+
+
+@contextmanager
+def not_too_deep(written: Written) -> Iterator[None]:
+    """Turns running out of stack on a deeply nested text into an error about that text."""
+    try:
+        yield
     except RecursionError:
-        raise InputError(_TOO_DEEP, hint="Split it with WITH.", place=written.at(0)) from None
+        raise InputError(
+            "the text is nested too deeply", hint="Split it with WITH.", place=written.at(0)
+        ) from None
 
 
 def _check_commas(written: Written, tokens: list[Token]) -> None:
@@ -172,7 +195,8 @@ def _syntax_error(written: Written, error: ParseError) -> InputError:
     lines = written.text.splitlines(keepends=True)
     start = sum(map(len, lines[: first["line"] - 1])) + first["col"] - len(token)
     what = _in_our_words(str(first["description"]), token, not first["end_context"])
-    hint = _misspelt(written.text[: max(0, start)], token)
+    odd = what.endswith("no sense here")
+    hint = _misspelt(written.text[: max(0, start)], token) if odd else ""
     return InputError(what, hint=hint, place=written.at(max(0, start), len(token)))
 
 
@@ -192,7 +216,8 @@ def _in_our_words(description: str, token: str, at_end: bool) -> str:
     if description.startswith("Expected END"):
         return "this CASE has no END"
     if description.startswith("Expected TYPE"):
-        return "a type is missing here, such as bigint or string"
+        what = f"{token} is not a type" if token.isidentifier() else "a type is missing here"
+        return f"{what}; there are {listed(map(str, STORABLE))}"
     if "table name" in description or "Required keyword" in description or "Failed" in description:
         return f"something is missing after {token}"
     return f"{token} makes no sense here"

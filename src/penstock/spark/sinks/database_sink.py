@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 import sqlalchemy as sa
 from pyspark.sql import DataFrame
@@ -46,6 +48,7 @@ class TableSink:
         self._writer = writer
         self._table = _table(write.table, write.input.schema)
         self._ready = False
+        _make_folder(write.database.url)
 
     def write(self, rows: DataFrame, batch: Batch) -> int:
         table = rows.select(*(f"`{name}`" for name in self._write.input.schema.names)).toArrow()
@@ -81,6 +84,13 @@ class TableSink:
         elif last < batch_id:
             connection.execute(sa.update(_COMMITS).where(mine).values(batch_id=batch_id))
         return last is not None and last >= batch_id
+
+
+def _make_folder(url: str) -> None:
+    """Makes the folder of a database that is a file: SQLite makes the file but not its folder."""
+    parsed = sa.make_url(url)
+    if parsed.get_backend_name() == "sqlite" and parsed.database not in (None, "", ":memory:"):
+        Path(str(parsed.database)).parent.mkdir(parents=True, exist_ok=True)
 
 
 def _table(name: str, schema: Schema) -> sa.Table:

@@ -151,7 +151,8 @@ class RecordSink:
             )
             return self._fenced
         told = trouble(error, self._sink.brokers, f"refused rows for {self._sink.topic}")
-        told.hint = f"Nothing of this batch was written. {told.hint}"
+        # A commit without an answer may have happened: the next start finds out.
+        told.hint = f"Run again: the batch is written whole or not at all, and once. {told.hint}"
         return told
 
 

@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 
 from penstock.feeds.arrow import arrow_schema
 from penstock.spark.ddl import spark_ddl
+from penstock.spark.lean import leave_pandas_out
 from penstock.spark.sources.beats import BEAT, beat_row, with_beat_column
 from penstock.spark.sources.channel_intake import ChannelIntake
 from penstock.spark.sources.feed_intake import FeedIntake
@@ -19,6 +20,9 @@ from penstock.spark.sources.intake import Intake, Offset, Slice
 from penstock.spark.sources.spec import ReaderSpec
 
 FORMAT = "penstock"
+
+# Every process that reads a stream loads this module first.
+leave_pandas_out()
 
 
 class StreamSource(DataSource):

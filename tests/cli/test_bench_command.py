@@ -1,0 +1,81 @@
+"""Where benchmarks hook in."""
+
+import json
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+
+import pytest
+from typer.testing import CliRunner
+
+from penstock.cli import bench_command
+from penstock.cli.bench_command import benches, chosen, report_lines
+from penstock.cli.main import app
+from penstock.errors import InputError, UnreachableError
+
+CASE = {
+    "case": "rows per second",
+    "value": 850_000.0,
+    "unit": "rows/s",
+    "baseline": 2_900_000.0,
+    "ratio": 0.293,
+    "goal": ">= 0.25",
+    "ok": True,
+}
+
+
+def made_up(name: str, ok: bool = True) -> bench_command.Bench:
+    case = {**CASE, "ok": ok}
+    return lambda quick: {"bench": name, "machine": {}, "cases": [case], "ok": ok, "quick": quick}
+
+
+@pytest.fixture
+def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, bench_command.Bench]]:
+    known = {"channels": made_up("channels"), "start": made_up("start", ok=False)}
+    monkeypatch.setattr(bench_command, "benches", lambda: known)
+    yield known
+
+
+def test_one_as_json(registry: object) -> None:
+    told = CliRunner().invoke(app, ["bench", "channels", "--json", "--quick"])
+    assert told.exit_code == 0
+    assert json.loads(told.output) == made_up("channels")(True)
+
+
+def test_a_missed_goal_exits_with_4(registry: object) -> None:
+    told = CliRunner().invoke(app, ["bench"])
+    assert told.exit_code == 4
+    assert "channels\n ✓  rows per second" in told.output
+    assert "start\n ✗  rows per second" in told.output
+
+
+def test_a_report_as_lines() -> None:
+    assert report_lines(made_up("channels")(False)) == [
+        "channels",
+        " ✓  rows per second  850,000 rows/s  0.293 of 2,900,000  goal >= 0.25",
+    ]
+
+
+def test_an_unknown_one_lists_those_there_are(registry: dict[str, bench_command.Bench]) -> None:
+    with pytest.raises(InputError) as raised:
+        chosen("chanels", registry)
+    assert str(raised.value) == (
+        "no benchmark chanels. There are channels, start, all. Did you mean channels?"
+    )
+
+
+def test_an_installation_without_benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench_command, "find_spec", lambda name: None)
+    with pytest.raises(UnreachableError) as raised:
+        benches()
+    assert str(raised.value) == (
+        "this installation has no benchmarks. They come with a later version."
+    )
+
+
+def test_the_registry_is_found_where_it_will_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType(bench_command.REGISTRY)
+    module.BENCHES = {"channels": made_up("channels")}  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, bench_command.REGISTRY, module)
+    monkeypatch.setattr(bench_command, "find_spec", lambda name: object())
+    assert list(benches()) == ["channels"]

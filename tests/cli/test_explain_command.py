@@ -1,0 +1,107 @@
+"""What explain prints."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from penstock.cli.main import app
+from penstock.errors import InputError
+
+FILE = """\
+streams:
+  readings: {source: {generate: meters, days: 1}, lateness: 2min}
+  alarms: {source: {generate: packets, rate: 10, seconds: 60}, lateness: 1s}
+queries:
+  peaks: SELECT home, kwh FROM readings WHERE kwh > 2
+  hourly:
+    sql: |
+      SELECT district, window.end AS at, sum(kwh) AS kwh
+      FROM readings GROUP BY district, window(ts, '1 hour')
+    to: {table: hourly, database: "sqlite:///ami.db"}
+  high:
+    sql: |
+      SELECT district, window.end AS at, max(kwh) AS kwh
+      FROM hourly GROUP BY district, window(at, '1 day')
+    to: {files: out, format: csv}
+  loud: SELECT src FROM alarms WHERE bytes > 100
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "ami.yaml"
+    path.write_text(FILE)
+    return path
+
+
+def explained(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["explain", *arguments], catch_exceptions=True)
+
+
+def test_text_has_fragments_and_ends_with_a_hint(file: Path) -> None:
+    told = explained(str(file))
+    assert told.exit_code == 0, told.exception
+    for section in ("streams", "operators", "queries", "fragments"):
+        assert f"\n{section}\n" in f"\n{told.output}"
+    assert told.output.rstrip().splitlines()[-1] == (
+        f"as a flowchart: penstock explain {file} --format mermaid"
+    )
+    assert all(
+        len(line) <= 100 for line in told.output.splitlines()[:-1] if str(file.parent) not in line
+    )
+
+
+def test_fragments_say_what_runs_together(file: Path) -> None:
+    shown = explained(str(file)).output
+    fragments = shown[shown.index("fragments\n") :]
+    assert "runs peaks_filter, peaks together; reads readings; no state" in fragments
+    assert "read by high" in fragments
+    assert "written to table hourly in sqlite:///" in fragments
+
+
+def test_one_query_brings_only_what_it_needs(file: Path) -> None:
+    told = explained(str(file), "--query", "high", "--format", "json")
+    record = json.loads(told.output)
+    assert [one["name"] for one in record["streams"]] == ["readings"]
+    assert [one["name"] for one in record["queries"]] == ["high"]
+    assert not any("peaks" in one["name"] for one in record["operators"])
+
+
+def test_an_unknown_query(file: Path) -> None:
+    told = explained(str(file), "--query", "hihg")
+    assert isinstance(told.exception, InputError)
+    assert str(told.exception) == (
+        "no query hihg. There are peaks, hourly, high, loud. Did you mean high?"
+    )
+
+
+def test_json_has_fragments(file: Path) -> None:
+    record = json.loads(explained(str(file), "--format", "json").output)
+    assert record["deployment"] == "ami"
+    assert {one["name"]: one["is_read"] for one in record["fragments"]} == {
+        "peaks": False,
+        "hourly": True,
+        "high": False,
+        "loud": False,
+    }
+
+
+def test_other_forms(file: Path) -> None:
+    assert explained(str(file), "--format", "mermaid").output.startswith("flowchart")
+    assert (
+        "-- peaks\nSELECT home, kwh FROM readings WHERE kwh > 2;\n"
+        in explained(str(file), "--format", "sql").output
+    )
+    assert explained(str(file), "--format", "yaml").output.startswith("streams:")
+    assert explained(str(file), "--format", "python").output.startswith("import penstock as ps")
+
+
+def test_yaml_of_one_query_reads_back(file: Path) -> None:
+    told = explained(str(file), "--query", "hourly", "--format", "yaml")
+    other = file.with_name("hourly.yaml")
+    other.write_text(told.output)
+    again = explained(str(other), "--format", "json")
+    assert again.exit_code == 0, again.exception
+    assert [one["name"] for one in json.loads(again.output)["queries"]] == ["hourly"]
