@@ -59,12 +59,13 @@ clean: ## Remove what runs and tests leave behind; .venv stays
 	@find src tests -name __pycache__ -type d -exec rm -rf {} +
 
 $(READY): requirements.lock pyproject.toml
-	@[ -n "$(PYTHON)" ] || { echo "Python 3.11 or later is needed; python3 is `python3 --version \
-		2>&1`. Install one, or name it: make PYTHON=/path/to/python" >&2; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or \
-	later is needed; $(PYTHON) is `$(PYTHON) --version 2>&1`." >&2; exit 1; }
-	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) cannot make virtual \
-	environments. Install its venv module (Debian, Ubuntu: apt install python3-venv)." >&2; exit 1; }
+	@[ -n "$(PYTHON)" ] || { echo "Python 3.11 or later is needed; no python3 on the PATH is." \
+		"Install one, or name it: make PYTHON=/path/to/python" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Python 3.11 or later is needed; $(PYTHON) is older." >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "$(PYTHON) cannot make virtual environments. Install its venv module" \
+		"(Debian, Ubuntu: apt install python3-venv)." >&2; exit 1; }
 	@[ -x $(BIN)/python ] || $(PYTHON) -m venv .venv
 	@echo "Installing the locked packages; the first time takes a few minutes."
 	@$(call ONLY,setuptools) > .venv/setuptools.lock

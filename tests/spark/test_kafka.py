@@ -423,7 +423,9 @@ class TestWriting:
         sink = RecordSink(KafkaSink(cluster.address, topic), topic)
         write(sink, pa.table({"kwh": ["0"]}), 0)
         too_large = pa.table({"kwh": ["1", "2", "x" * 2_000_000]})
-        with pytest.raises(RunError, match="refused rows .* written whole or not at all, and once"):
+        with pytest.raises(
+            RunError, match=r"refused rows .* written whole or not at all, and once"
+        ):
             write(sink, too_large, 1)
         assert len(cluster.records(topic)) == 1
         write(sink, pa.table({"kwh": ["1", "2"]}), 1)

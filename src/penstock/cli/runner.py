@@ -45,12 +45,17 @@ def run(plan: RunPlan, request: RunRequest, presenter: Presenter, stop: StopRequ
     if is_finished(plan, state):
         return _finished_before(plan, state)
     presenter.begin(facts(plan), _notes(plan, request, state))
-    with quiet(state.log.parent / "penstock.log"):
+    with quiet(_own_log(state)):
         try:
             return _run(plan, request, presenter, stop, state)
         finally:
             with suppress(OSError):
                 presenter.close()
+
+
+def _own_log(state: StateFolder) -> Path:
+    """What happens on our side of Spark."""
+    return state.log.with_name("penstock.log")
 
 
 def facts(plan: RunPlan) -> list[str]:
@@ -112,7 +117,7 @@ def _stated_plainly(plan: RunPlan, state: StateFolder) -> Iterator[None]:
         raise
     except Exception as error:
         logging.exception("the run failed")
-        raise explained(error, plan.deployment.name, state.log) from error
+        raise explained(error, plan.deployment.name, _own_log(state)) from error
 
 
 def _started_session(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -16,6 +17,12 @@ from penstock.model.types import DataType
 
 _MICROS = pa.timestamp("us", tz="UTC")
 _NAIVE = pa.timestamp("us")
+_EARLIEST = pa.scalar(datetime(1, 1, 1, tzinfo=UTC), _MICROS)
+_LATEST = pa.scalar(datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC), _MICROS)
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d([Tt ].+)?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -29,7 +36,9 @@ class Converted:
 def convert_text(text: pa.Array, field: Field) -> Converted:
     """Reads a text column as ``field``'s type: all at once, value by value only if that fails.
 
-    Timestamps are ISO dates and times (UTC unless they say otherwise) or seconds since 1970.
+    What becomes of a value depends on that value alone, not on the others in the column.
+    Timestamps are ISO dates and times (UTC unless they say otherwise) or seconds since 1970, and
+    lie in the years 1 to 9999.
 
     >>> convert_text(pa.array(["1.5", "x", None]), Field("kwh", DataType.DOUBLE)).values.to_pylist()
     [1.5, None, None]
@@ -48,31 +57,37 @@ def _whole_column(text: pa.Array, type: DataType) -> pa.Array:
         return _timestamps(text)
     if type is DataType.BINARY:
         return text.cast(pa.binary())
-    return pc.utf8_trim_whitespace(text).cast(ARROW_TYPES[type])
+    trimmed = pc.utf8_trim_whitespace(text)
+    if type.is_integer and pc.any(pc.starts_with(trimmed, "0x", ignore_case=True)).as_py():
+        raise pa.ArrowInvalid("Arrow would read hexadecimal numbers")
+    return trimmed.cast(ARROW_TYPES[type])
 
 
 def _timestamps(text: pa.Array) -> pa.Array:
     trimmed = pc.utf8_trim_whitespace(text)
-    present = trimmed.drop_null()
-    if len(present) and _is_number(present[0].as_py()):
-        return _from_seconds(trimmed.cast(pa.float64()))
-    if len(present) and present[0].as_py()[10:].rstrip("Z").count(":") == 1:
-        trimmed = pc.binary_join_element_wise(pc.utf8_rtrim(trimmed, "Z"), ":00", "")
-    zoned = len(present) > 0 and _has_zone(present[0].as_py())
-    return trimmed.cast(_MICROS) if zoned else trimmed.cast(_NAIVE).cast(_MICROS)
+    first = next((one.as_py() for one in trimmed if one.is_valid), "")
+    if _NUMBER.fullmatch(first):
+        return moments_of_seconds(trimmed.cast(pa.float64()))
+    zoned = first.endswith("Z") or "+" in first[10:] or "-" in first[10:]
+    return _in_range(trimmed.cast(_MICROS) if zoned else trimmed.cast(_NAIVE).cast(_MICROS))
 
 
-def _has_zone(text: str) -> bool:
-    return text.endswith("Z") or "+" in text[10:] or "-" in text[10:]
+def moments_of_seconds(seconds: pa.Array) -> pa.Array:
+    """Timestamps from seconds since 1970.
 
-
-def _is_number(text: str) -> bool:
-    return text.replace(".", "", 1).isdigit()
-
-
-def _from_seconds(seconds: pa.Array) -> pa.Array:
+    >>> moments_of_seconds(pa.array([1.5])).cast("int64").to_pylist()
+    [1500000]
+    """
     micros = pc.round(pc.multiply(seconds, 1e6)).cast(pa.int64())
-    return micros.cast(_MICROS)
+    return _in_range(micros.cast(_MICROS))
+
+
+def _in_range(moments: pa.Array) -> pa.Array:
+    ends = pc.min_max(moments)
+    too_early = pc.less(ends["min"], _EARLIEST).as_py()
+    if too_early or pc.greater(ends["max"], _LATEST).as_py():
+        raise pa.ArrowInvalid("a timestamp outside the years 1 to 9999")
+    return moments
 
 
 def _value_by_value(text: pa.Array, type: DataType) -> Converted:
@@ -96,14 +111,18 @@ def _read_boolean(text: str) -> bool:
 
 
 def _read_timestamp(text: str) -> datetime:
-    if _is_number(text):
+    if _NUMBER.fullmatch(text):
         return datetime.fromtimestamp(0, UTC) + timedelta(microseconds=round(float(text) * 1e6))
+    if not _MOMENT.fullmatch(text):
+        raise ValueError(text)
     moment = datetime.fromisoformat(text)
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def _read_int(bits: int) -> Callable[[str], int]:
     def read(text: str) -> int:
+        if not _INTEGER.fullmatch(text):
+            raise ValueError(text)
         value = int(text)
         if not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
             raise OverflowError(text)
@@ -112,11 +131,17 @@ def _read_int(bits: int) -> Callable[[str], int]:
     return read
 
 
+def _read_double(text: str) -> float:
+    if "_" in text:
+        raise ValueError(text)
+    return float(text)
+
+
 _READERS: dict[DataType, Callable[[str], object]] = {
     DataType.BOOLEAN: _read_boolean,
     DataType.INT: _read_int(32),
     DataType.BIGINT: _read_int(64),
-    DataType.DOUBLE: float,
+    DataType.DOUBLE: _read_double,
     DataType.TIMESTAMP: _read_timestamp,
     DataType.DATE: date.fromisoformat,
     DataType.BINARY: str.encode,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
+from io import BufferedIOBase
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 import pyarrow as pa
@@ -18,17 +20,24 @@ import pyarrow.parquet as pq
 
 from penstock.errors import InputError, listed
 from penstock.feeds.arrow import arrow_schema
-from penstock.feeds.convert import convert_text
-from penstock.model.schema import Schema
+from penstock.feeds.convert import Converted, convert_text, moments_of_seconds
+from penstock.feeds.csv_rows import RowFinder, leading_rows, open_marked
+from penstock.feeds.utf8 import MARK, shown
+from penstock.model.schema import Field, Schema
 from penstock.model.sources import CsvLayout, FileFormat
+from penstock.model.types import DataType
 
 _BLOCK_BYTES = 4 << 20
-_LINES_AT_ONCE = 20_000
+_LONGEST_LINE_BYTES = 64 << 20
+_ROWS_PER_BATCH = 1 << 17
 
 
 @dataclass(frozen=True)
 class Reject:
-    """A row that could not be read: where it stood, why, and what it said."""
+    """A row that could not be read: where it stood, why, and what it said.
+
+    ``line`` counts from 1; in a Parquet file it is the row. It is 0 for a file as a whole.
+    """
 
     file: str
     line: int
@@ -55,15 +64,16 @@ def read_pieces(
 ) -> Iterator[Piece]:
     """The rows of a file in file order, some thousands at a time.
 
-    Files may be gzipped (``.gz``). Memory stays bounded by the size of a piece. A file that is
-    missing, damaged or without a needed column raises :class:`InputError`.
+    Files may be gzipped (``.gz``). Memory stays bounded by the size of a piece. The same file is
+    always cut into the same pieces. A file that is missing, damaged or without a needed column
+    raises :class:`InputError`.
     """
     readers = {"csv": _csv_pieces, "json": _json_pieces, "parquet": _parquet_pieces}
     try:
         yield from readers[format](path, layout, schema)
     except FileNotFoundError:
         raise InputError(f"no file {path}", hint="Check the path.") from None
-    except (OSError, EOFError, pa.ArrowException, UnicodeDecodeError) as error:
+    except (OSError, EOFError, zlib.error, csv.Error, pa.ArrowException) as error:
         first_line = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(
             f"{path} cannot be read as {format}: {first_line}",
@@ -71,55 +81,107 @@ def read_pieces(
         ) from None
 
 
-def _csv_pieces(path: Path, layout: CsvLayout, schema: Schema) -> Iterator[Piece]:
-    rejects: list[Reject] = []
-    line = 2 if layout.header else 1
+@dataclass(frozen=True)
+class _Skipped:
+    number: int
+    reason: str
+    row: str
 
-    def reject(row: pacsv.InvalidRow) -> str:
+
+def _csv_pieces(path: Path, layout: CsvLayout, schema: Schema) -> Iterator[Piece]:
+    names = _csv_columns(path, layout, schema)
+    if names is None:
+        return
+    skipped: list[_Skipped] = []
+    finder = RowFinder(path, layout)
+    number = 2 if layout.header else 1
+
+    def skip(row: pacsv.InvalidRow) -> str:
         reason = f"{row.actual_columns} columns instead of {row.expected_columns}"
-        rejects.append(Reject(path.name, row.number or 0, reason, row.text))
+        skipped.append(_Skipped(row.number, reason, shown(row.text)))
         return "skip"
 
-    with _open_csv(path, layout, schema, reject) as blocks:
+    with _open_csv(path, layout, schema, names, skip) as blocks:
         for block in blocks:
-            table = pa.Table.from_batches([block])
-            piece = _typed_text(table, schema, path.name, line)
-            line += table.num_rows
-            yield Piece(piece.rows, (*piece.rejects, *rejects))
-            rejects.clear()
-    if rejects:
-        yield Piece(arrow_schema(schema).empty_table(), tuple(rejects))
+            numbers = _row_numbers(number, block.num_rows, skipped)
+            number = int(numbers[-1]) + 1 if block.num_rows else number
+            rows, faults = _typed(_csv_converted(block, schema), block.columns, schema)
+            # The reader is ahead of the rows it gives: the others belong to later pieces.
+            mine = [one for one in skipped if one.number < number]
+            skipped = [one for one in skipped if one.number >= number]
+            mine += [_Skipped(int(numbers[at]), reason, "") for at, reason in faults.items()]
+            yield Piece(rows, _placed(mine, finder, path.name))
+    if skipped:
+        empty = arrow_schema(schema).empty_table()
+        yield Piece(empty, _placed(skipped, finder, path.name))
 
 
-def _open_csv(path, layout, schema, reject):  # type: ignore[no-untyped-def]
-    names = None if layout.header else list(schema.names)
-    columns = _csv_columns(path, layout) if layout.header else names
-    assert columns is not None
-    _check_columns(path, columns, schema)
-    return pacsv.open_csv(
-        pa.input_stream(str(path), compression="detect"),
-        # One thread keeps line numbers of bad rows and file order exact.
-        read_options=pacsv.ReadOptions(
-            column_names=names, block_size=_BLOCK_BYTES, use_threads=False
-        ),
-        parse_options=pacsv.ParseOptions(
-            delimiter=layout.delimiter, invalid_row_handler=reject, quote_char='"'
-        ),
-        convert_options=pacsv.ConvertOptions(
-            column_types={name: pa.string() for name in columns},
-            include_columns=[_spelled(name, columns) for name in schema.names],
-            null_values=[layout.null],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=True,
-        ),
-    )
+def _csv_columns(path: Path, layout: CsvLayout, schema: Schema) -> list[str] | None:
+    """The names of the file's columns; None if the file has no rows."""
+    rows = leading_rows(path, layout, 2 if layout.header else 1)
+    if not rows:
+        return None
+    if not layout.header:
+        return list(schema.names)
+    _check_columns(path, rows[0], schema)
+    return rows[0] if len(rows) > 1 else None
 
 
-def _csv_columns(path: Path, layout: CsvLayout) -> list[str]:
-    with pa.input_stream(str(path), compression="detect") as stream:
-        head = stream.read(1 << 16).split(b"\n", 1)[0]
-    fields = head.decode("utf-8-sig").rstrip("\r").split(layout.delimiter)
-    return [field.strip('"') for field in fields]
+@contextmanager
+def _open_csv(path, layout, schema, names, skip):  # type: ignore[no-untyped-def]
+    with (
+        open_marked(path) as stream,
+        pacsv.open_csv(
+            stream,
+            # One thread keeps the numbers of rows and the file's order exact.
+            read_options=pacsv.ReadOptions(
+                column_names=None if layout.header else names,
+                block_size=_BLOCK_BYTES,
+                use_threads=False,
+            ),
+            parse_options=pacsv.ParseOptions(
+                delimiter=layout.delimiter,
+                quote_char='"',
+                newlines_in_values=True,
+                invalid_row_handler=skip,
+            ),
+            convert_options=pacsv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()),
+                include_columns=[_spelled(name, names) for name in schema.names],
+                null_values=[layout.null],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=True,
+            ),
+        ) as blocks,
+    ):
+        yield blocks
+
+
+def _row_numbers(first: int, count: int, skipped: Iterable[_Skipped]) -> np.ndarray:
+    """The numbers in the file of ``count`` rows, the first of which is not before ``first``."""
+    missing = np.array([one.number for one in skipped], np.int64)
+    candidates = np.arange(first, first + count + len(missing))
+    return candidates[~np.isin(candidates, missing)][:count]
+
+
+def _placed(skipped: list[_Skipped], finder: RowFinder, file: str) -> tuple[Reject, ...]:
+    rejects = []
+    for one in sorted(skipped, key=lambda one: one.number):
+        line, row = finder.find(one.number)
+        rejects.append(Reject(file, line, one.reason, one.row or row))
+    return tuple(rejects)
+
+
+def _csv_converted(block: pa.RecordBatch, schema: Schema) -> list[Converted]:
+    return [_marked_bad(text, field) for text, field in zip(block.columns, schema, strict=True)]
+
+
+def _marked_bad(text: pa.Array, field: Field) -> Converted:
+    converted = convert_text(text, field)
+    if field.type not in (DataType.STRING, DataType.BINARY):
+        return converted
+    marked = pc.fill_null(pc.match_substring(text, MARK), False)
+    return Converted(converted.values, marked.to_numpy(zero_copy_only=False))
 
 
 def _spelled(name: str, columns: list[str]) -> str:
@@ -131,39 +193,57 @@ def _check_columns(path: Path, columns: list[str], schema: Schema) -> None:
     missing = [name for name in schema.names if name.lower() not in there]
     if missing:
         raise InputError(
-            f"{path} has no column {listed(missing)}; it has {listed(columns)}",
+            f"{path} has no column {listed(missing)}; it has {shown(listed(columns))}",
             hint="Correct the schema of the stream, or the file.",
         )
 
 
-def _typed_text(table: pa.Table, schema: Schema, file: str, first_line: int) -> Piece:
-    converted = [
-        convert_text(table.column(at).combine_chunks(), field) for at, field in enumerate(schema)
-    ]
-    bad = np.logical_or.reduce([one.bad for one in converted])
-    rows = pa.table([one.values for one in converted], schema=arrow_schema(schema))
+def _typed(
+    columns: list[Converted], written: list[pa.Array], schema: Schema
+) -> tuple[pa.Table, dict[int, str]]:
+    """The readable rows, and for each of the others what is wrong with it, by its index."""
+    bad = np.logical_or.reduce([one.bad for one in columns])
+    rows = pa.table([one.values for one in columns], schema=arrow_schema(schema))
     if not bad.any():
-        return Piece(rows)
-    rejects = []
+        return rows, {}
+    faults = {}
     for at in np.flatnonzero(bad).tolist():
-        wrong = next(i for i, one in enumerate(converted) if one.bad[at])
-        text = [column[at].as_py() for column in table.columns]
-        reason = f"{schema.fields[wrong].name}: {text[wrong]!r} is no {schema.fields[wrong].type}"
-        row = ",".join("" if one is None else one for one in text)
-        rejects.append(Reject(file, first_line + at, reason, row))
-    return Piece(rows.filter(pa.array(~bad)), tuple(rejects))
+        wrong = next(k for k, one in enumerate(columns) if one.bad[at])
+        faults[at] = _fault(written[wrong][at].as_py(), schema.fields[wrong])
+    return rows.filter(pa.array(~bad)), faults
+
+
+def _fault(written: object, field: Field) -> str:
+    if isinstance(written, str) and MARK in written:
+        return f"{field.name}: {shown(written)!r} is not UTF-8"
+    return f"{field.name}: {written!r} is no {field.type}"
 
 
 def _json_pieces(path: Path, layout: CsvLayout, schema: Schema) -> Iterator[Piece]:
-    with _open_text(path) as lines:
+    with _open_bytes(path) as file:
         number = 1
-        while block := list(islice(lines, _LINES_AT_ONCE)):
+        for block in _line_blocks(file):
             yield json_rows(block, schema, path.name, number)
             number += len(block)
 
 
-def _open_text(path: Path) -> IO[bytes]:
+def _open_bytes(path: Path) -> BufferedIOBase:
     return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
+
+
+def _line_blocks(file: BufferedIOBase) -> Iterator[list[bytes]]:
+    block: list[bytes] = []
+    size = 0
+    while line := file.readline(_LONGEST_LINE_BYTES):
+        if len(line) == _LONGEST_LINE_BYTES:
+            raise OSError(f"a line of {_LONGEST_LINE_BYTES >> 20} MiB or more")
+        block.append(line)
+        size += len(line)
+        if size >= _BLOCK_BYTES:
+            yield block
+            block, size = [], 0
+    if block:
+        yield block
 
 
 def json_rows(lines: list[bytes], schema: Schema, file: str, first_line: int) -> Piece:
@@ -174,33 +254,45 @@ def json_rows(lines: list[bytes], schema: Schema, file: str, first_line: int) ->
     ([{'kwh': 1.5}], 2)
     """
     objects: list[dict[str, object]] = []
-    numbers: list[int] = []
-    rejects: list[Reject] = []
-    for number, line in enumerate(lines, first_line):
+    places: list[int] = []
+    wrong: dict[int, str] = {}
+    for at, line in enumerate(lines):
         if not line.strip():
             continue
-        found = _json_object(line)
-        if found is None:
-            shown = line.decode("utf-8", "replace").rstrip("\r\n")
-            rejects.append(Reject(file, number, "not a JSON object", shown))
-        else:
-            objects.append({key.lower(): value for key, value in found.items()})
-            numbers.append(number)
-    columns = [_json_column(objects, field.name.lower()) for field in schema]
-    piece = _typed_text(pa.table(columns, names=list(schema.names)), schema, file, 0)
-    placed = [
-        Reject(file, numbers[one.line], one.reason, json.dumps(objects[one.line]))
-        for one in piece.rejects
-    ]
-    return Piece(piece.rows, (*rejects, *placed))
+        try:
+            objects.append(_json_object(line))
+            places.append(at)
+        except ValueError as error:
+            wrong[at] = str(error)
+    written = [_json_column(objects, field.name.lower()) for field in schema]
+    converted = [convert_text(text, field) for text, field in zip(written, schema, strict=True)]
+    rows, faults = _typed(converted, written, schema)
+    wrong |= {places[at]: reason for at, reason in faults.items()}
+    rejects = (
+        Reject(file, first_line + at, wrong[at], lines[at].decode("utf-8", "replace").strip())
+        for at in sorted(wrong)
+    )
+    return Piece(rows, tuple(rejects))
 
 
-def _json_object(line: bytes) -> dict[str, object] | None:
+def _json_object(line: bytes) -> dict[str, object]:
     try:
         value = json.loads(line)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise ValueError("not a JSON object")
+    if b"\\u" in line and not _is_text(value):
+        raise ValueError("half a character: a surrogate without its other half")
+    return {key.lower(): one for key, one in value.items()}
+
+
+def _is_text(value: object) -> bool:
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _json_column(objects: list[dict[str, object]], name: str) -> pa.Array:
@@ -216,18 +308,48 @@ def _json_text(value: object) -> str | None:
 
 
 def _parquet_pieces(path: Path, layout: CsvLayout, schema: Schema) -> Iterator[Piece]:
-    wanted = arrow_schema(schema)
     with pq.ParquetFile(path) as file:
         columns = file.schema_arrow.names
         _check_columns(path, columns, schema)
         names = [_spelled(name, columns) for name in schema.names]
-        for batch in file.iter_batches(batch_size=1 << 17, columns=names):
-            table = pa.Table.from_batches([batch]).select(names)
-            yield Piece(pa.table([_cast(one, to) for one, to in zip(table.columns, wanted)],
-                                 schema=wanted))
+        number = 1
+        for batch in file.iter_batches(batch_size=_ROWS_PER_BATCH, columns=names):
+            written = [batch.column(name) for name in names]
+            converted = [_cast(one, field) for one, field in zip(written, schema, strict=True)]
+            rows, faults = _typed(converted, written, schema)
+            rejects = (
+                Reject(path.name, number + at, reason, _shown_row(written, at))
+                for at, reason in faults.items()
+            )
+            yield Piece(rows, tuple(rejects))
+            number += batch.num_rows
 
 
-def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
-    if pa.types.is_timestamp(column.type) and pa.types.is_timestamp(field.type):
-        return pc.cast(column, field.type, safe=False)
-    return column.cast(field.type)
+def _cast(column: pa.Array, field: Field) -> Converted:
+    """The column as ``field``'s type, by way of text where that cannot be done at once."""
+    none_bad = np.zeros(len(column), dtype=bool)
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    wanted = arrow_schema(Schema((field,))).types[0]
+    try:
+        if pa.types.is_timestamp(column.type) and pa.types.is_timestamp(wanted):
+            return Converted(pc.cast(column, wanted, safe=False), none_bad)
+        if pa.types.is_timestamp(wanted) and _is_number(column.type):
+            return Converted(moments_of_seconds(column.cast(pa.float64())), none_bad)
+        if not _is_string(column.type) or pa.types.is_string(wanted):
+            return Converted(column.cast(wanted), none_bad)
+    except pa.ArrowInvalid:
+        pass
+    return convert_text(column.cast(pa.string()), field)
+
+
+def _is_number(type: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(type) or pa.types.is_floating(type))
+
+
+def _is_string(type: pa.DataType) -> bool:
+    return bool(pa.types.is_string(type) or pa.types.is_large_string(type))
+
+
+def _shown_row(columns: list[pa.Array], at: int) -> str:
+    return ",".join("" if one[at].as_py() is None else str(one[at].as_py()) for one in columns)

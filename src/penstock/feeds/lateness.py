@@ -22,9 +22,7 @@ class Sifted:
     high_water_us: int | None
 
 
-def sift(
-    rows: pa.Table, event_time: str, lateness_us: int, high_water_us: int | None
-) -> Sifted:
+def sift(rows: pa.Table, event_time: str, lateness_us: int, high_water_us: int | None) -> Sifted:
     """Separates late rows from the others; linear in the rows.
 
     ``high_water_us`` is the latest event time before these rows. Rows without an event time

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
+from math import isfinite
 
 from penstock.errors import InputError
 
@@ -37,21 +39,23 @@ def duration_us(written: str | int | float) -> int:
     if isinstance(written, bool):
         raise _not_a_duration(written)
     if isinstance(written, int | float):
+        if not isfinite(written):
+            raise _not_a_duration(written)
         return round(written * US_PER_S)
     text = written.strip()
     if re.fullmatch(r"\d+(\.\d+)?", text):
-        return round(float(text) * US_PER_S)
+        return round(Decimal(text) * US_PER_S)
     return _sum_of_parts(text)
 
 
 def _sum_of_parts(text: str) -> int:
-    total, position = 0.0, 0
+    total, position = Decimal(0), 0
     while position < len(text):
         part = _PART.match(text, position)
         unit = part and _UNITS_US.get(_singular(part.group(2)))
         if not part or not unit:
             raise _not_a_duration(text)
-        total += float(part.group(1)) * unit
+        total += Decimal(part.group(1)) * unit
         position = part.end()
     if not text:
         raise _not_a_duration(text)

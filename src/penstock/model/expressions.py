@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from math import isfinite
 
 from penstock.errors import InputError
 from penstock.model.durations import duration_text
 from penstock.model.functions import FUNCTIONS, result_type
 from penstock.model.schema import Schema
-from penstock.model.types import DataType, common_type
+from penstock.model.types import STORABLE, DataType, common_type
 
 Scalar = bool | int | float | str | datetime | date | timedelta | None
 
@@ -95,6 +96,15 @@ def walk(expression: Expression) -> Iterator[Expression]:
         yield from walk(child)
 
 
+def is_column(expression: Expression, name: str) -> bool:
+    """Whether ``expression`` is just the column ``name``, in any case.
+
+    >>> is_column(Column("TS"), "ts")
+    True
+    """
+    return isinstance(expression, Column) and expression.name.lower() == name.lower()
+
+
 def transform(
     expression: Expression, change: Callable[[Expression], Expression | None]
 ) -> Expression:
@@ -164,7 +174,7 @@ def _literal_type(value: Scalar) -> DataType:
         case bool():
             return DataType.BOOLEAN
         case int():
-            return DataType.INT if -(2**31) <= value < 2**31 else DataType.BIGINT
+            return _integer_type(value)
         case float():
             return DataType.DOUBLE
         case str():
@@ -178,12 +188,27 @@ def _literal_type(value: Scalar) -> DataType:
     raise InputError(f"{value!r} cannot be a constant", hint="Use a number, a string or a time.")
 
 
+def _integer_type(value: int) -> DataType:
+    if not -(2**63) <= value < 2**63:
+        raise InputError(f"{value} is too large for a bigint", hint="Write a double, such as 1e20.")
+    return DataType.INT if -(2**31) <= value < 2**31 else DataType.BIGINT
+
+
+_NUMBERS = frozenset(one for one in DataType if one.is_numeric)
+_CASTS = {
+    DataType.NULL: frozenset(STORABLE),
+    DataType.STRING: frozenset(STORABLE),
+    DataType.BOOLEAN: _NUMBERS,
+    **dict.fromkeys(_NUMBERS, _NUMBERS | {DataType.BOOLEAN, DataType.TIMESTAMP}),
+    DataType.TIMESTAMP: _NUMBERS | {DataType.DATE},
+    DataType.DATE: frozenset({DataType.TIMESTAMP}),
+}
+"""What Spark casts to what, besides each type to itself and all but intervals to string."""
+
+
 def _cast_type(given: DataType, wanted: DataType) -> DataType:
-    times = (DataType.TIMESTAMP, DataType.DATE)
-    mismatched = (given in times and wanted is DataType.BOOLEAN) or (
-        given is DataType.BOOLEAN and wanted in times
-    )
-    if given is DataType.INTERVAL or mismatched:
+    allowed = {given, DataType.STRING} | _CASTS.get(given, frozenset())
+    if given is DataType.INTERVAL or not wanted.is_storable or wanted not in allowed:
         raise InputError(f"a {given} cannot be cast to {wanted}")
     return wanted
 
@@ -210,8 +235,8 @@ def _case_type(case: Case, schema: Schema) -> DataType:
 def to_sql(expression: Expression, schema: Schema | None = None) -> str:
     """The expression as Spark SQL.
 
-    With a ``schema``, integer arithmetic is written so that overflow and division by zero give
-    null instead of an error: one odd row must not stop a continuous query.
+    With a ``schema``, arithmetic is written so that overflow and division by zero give null
+    instead of an error: one odd row must not stop a continuous query.
 
     >>> to_sql(Call(">", (Call("+", (Column("kwh"), Literal(1.5))), Literal(9))))
     '((`kwh` + 1.5D) > 9)'
@@ -241,11 +266,13 @@ def _may_overflow(call: Call, schema: Schema) -> bool:
     if call.function in ("/", "%"):
         return True
     types = [type_of(one, schema) for one in call.arguments]
+    if call.function in ("floor", "ceil"):
+        return types == [DataType.DOUBLE]
     return all(one.is_integer for one in types)
 
 
 def literal_sql(value: Scalar) -> str:
-    """A constant as Spark SQL.
+    """A constant as Spark SQL; a time without a zone is UTC.
 
     >>> literal_sql("it's"), literal_sql(2.0), literal_sql(timedelta(minutes=5))
     ("'it\\\\'s'", '2.0D', "INTERVAL '300.000000' SECOND")
@@ -256,14 +283,15 @@ def literal_sql(value: Scalar) -> str:
         case bool():
             return "TRUE" if value else "FALSE"
         case int():
-            return str(value) if -(2**31) <= value < 2**31 else f"{value}L"
+            return f"{value}L" if _integer_type(value) is DataType.BIGINT else str(value)
         case float():
-            return f"{value!r}D"
+            return f"{value!r}D" if isfinite(value) else f"double('{value}')"
         case str():
             escaped = value.replace("\\", "\\\\").replace("'", "\\'")
             return f"'{escaped}'"
         case datetime():
-            return f"TIMESTAMP '{value.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}'"
+            moment = value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
+            return f"TIMESTAMP '{moment.isoformat(' ', 'microseconds')}'"
         case date():
             return f"DATE '{value.isoformat()}'"
         case timedelta():

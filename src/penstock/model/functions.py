@@ -24,7 +24,8 @@ class Function:
     """How a function is checked and written.
 
     ``check`` gives the result type for argument types, or None where they do not fit; ``takes``
-    says in words what fits; ``sql`` writes the call; ``safe_sql`` the form that never raises.
+    says in words what fits; ``sql`` writes the call; ``safe_sql`` the form that gives null where
+    a result does not fit its type.
     """
 
     check: Check
@@ -71,15 +72,17 @@ def _arithmetic(types: Types) -> DataType | None:
 def _sum_check(types: Types) -> DataType | None:
     if len(types) == 2 and types[0] in (T, DATE) and types[1] is INTERVAL:
         return T
-    if list(types) == [INTERVAL, T] or list(types) == [INTERVAL, INTERVAL]:
-        return types[1]
+    if list(types) == [INTERVAL, INTERVAL]:
+        return INTERVAL
+    if len(types) == 2 and types[0] is INTERVAL and types[1] in (T, DATE):
+        return T
     return _arithmetic(types)
 
 
 def _difference_check(types: Types) -> DataType | None:
     if list(types) == [T, T]:
         return INTERVAL
-    if list(types) == [INTERVAL, T]:
+    if len(types) == 2 and types[0] is INTERVAL and types[1] in (T, DATE):
         return None
     return _sum_check(types)
 
@@ -93,17 +96,19 @@ def _comparison(types: Types) -> DataType | None:
     return B if both is not None else None
 
 
-def _membership(types: Types) -> DataType | None:
-    if len(types) < 2:
-        return None
-    return B if all(common_type(types[0], one) is not None for one in types[1:]) else None
-
-
 def _same(types: Types) -> DataType | None:
     result = types[0] if types else None
     for one in types[1:]:
         result = common_type(result, one) if result is not None else None
     return result
+
+
+def _several(types: Types) -> DataType | None:
+    return _same(types) if len(types) > 1 else None
+
+
+def _membership(types: Types) -> DataType | None:
+    return B if _several(types) is not None else None
 
 
 def _if(types: Types) -> DataType | None:
@@ -150,29 +155,50 @@ def _prefix(symbol: str) -> Render:
     return lambda arguments: f"({symbol} {arguments[0]})"
 
 
-def _named(name: str, check: Check, takes: str, sql: str = "") -> tuple[str, Function]:
+def _minus(arguments: Sequence[str]) -> str:
+    return f"try_subtract(0, {arguments[0]})"
+
+
+def _absolute(arguments: Sequence[str]) -> str:
+    return f"if({arguments[0]} < 0, {_minus(arguments)}, {arguments[0]})"
+
+
+def _within_bigint(name: str) -> Render:
+    return lambda a: f"CASE WHEN {a[0]} BETWEEN -9.2E18D AND 9.2E18D THEN {name}({a[0]}) END"
+
+
+def _named(
+    name: str, check: Check, takes: str, sql: str = "", safe: Render | None = None
+) -> tuple[str, Function]:
     render = _call(sql or name)
-    return name, Function(check, takes, render, render)
+    return name, Function(check, takes, render, safe or render)
 
 
 def _operator(
-    symbol: str, check: Check, takes: str, safe: str = "", render: Render | None = None
+    symbol: str,
+    check: Check,
+    takes: str,
+    safe: Render | None = None,
+    render: Render | None = None,
 ) -> tuple[str, Function]:
     written = render or _infix(symbol.upper())
-    return symbol, Function(check, takes, written, _call(safe) if safe else written, infix=True)
+    return symbol, Function(check, takes, written, safe or written, infix=True)
 
 
 FUNCTIONS: Mapping[str, Function] = dict(
     [
-        # Arithmetic: integers use the forms that give null on overflow.
-        _operator("+", _sum_check, "two numbers, or a timestamp and an interval", "try_add"),
+        # Arithmetic.
+        _operator("+", _sum_check, "two numbers, or a timestamp and an interval", _call("try_add")),
         _operator(
-            "-", _difference_check, "two numbers, or a timestamp and an interval", "try_subtract"
+            "-",
+            _difference_check,
+            "two numbers, or a timestamp and an interval",
+            _call("try_subtract"),
         ),
-        _operator("*", _arithmetic, "two numbers", "try_multiply"),
-        _operator("/", _division, "two numbers", "try_divide"),
-        _operator("%", _arithmetic, "two numbers", "try_mod"),
-        _operator("negate", _negation, "a number or an interval", render=_prefix("-")),
+        _operator("*", _arithmetic, "two numbers", _call("try_multiply")),
+        _operator("/", _division, "two numbers", _call("try_divide")),
+        _operator("%", _arithmetic, "two numbers", _call("try_mod")),
+        _operator("negate", _negation, "a number or an interval", _minus, _prefix("-")),
         # Comparison and logic.
         *(
             _operator(symbol, _comparison, "two values of one type")
@@ -194,14 +220,14 @@ FUNCTIONS: Mapping[str, Function] = dict(
         _named("coalesce", _same, "values of one type"),
         _named("if", _if, "a condition and two values of one type"),
         _named("nullif", _nullif, "two values of one type"),
-        _named("greatest", _same, "values of one type"),
-        _named("least", _same, "values of one type"),
+        _named("greatest", _several, "two or more values of one type"),
+        _named("least", _several, "two or more values of one type"),
         # Numbers.
-        _named("abs", _numeric_same, "a number"),
+        _named("abs", _numeric_same, "a number", safe=_absolute),
         _named("sign", _fixed(D, D), "a number"),
         _named("round", _rounding, "a number and a count of digits"),
-        _named("floor", _fixed(L, D), "a number"),
-        _named("ceil", _fixed(L, D), "a number"),
+        _named("floor", _fixed(L, D), "a number", safe=_within_bigint("floor")),
+        _named("ceil", _fixed(L, D), "a number", safe=_within_bigint("ceil")),
         _named("sqrt", _fixed(D, D), "a number"),
         _named("exp", _fixed(D, D), "a number"),
         _named("ln", _fixed(D, D), "a number"),

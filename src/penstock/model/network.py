@@ -46,7 +46,7 @@ class Network:
     def __post_init__(self) -> None:
         _check_names_differ(
             [stream.name for stream in self.streams]
-            + [name for operator in self.operators for name in operator.outputs]
+            + [name for one in self.operators for name in sorted({one.name, *one.outputs})]
         )
         _check_names_differ([query.name for query in self.queries], "query")
         object.__setattr__(self, "operators", _ordered(self.operators, self.shapes))

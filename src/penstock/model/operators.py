@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 
 from penstock.errors import InputError, listed
 from penstock.model.aggregates import AggregateCall
-from penstock.model.expressions import Column, Expression, to_sql, type_of
+from penstock.model.expressions import Column, Expression, is_column, to_sql, type_of
 from penstock.model.schema import Field, Schema, Shape, TimeColumn, checked_name, leading
 from penstock.model.sources import Database, Table
 from penstock.model.types import DataType, common_type
@@ -23,6 +23,10 @@ JoinKind = Literal["inner", "left"]
 
 WINDOW_START = "window_start"
 WINDOW_END = "window_end"
+
+# Spark counts watermarks in milliseconds and, rounding with care, lets go of a row without a
+# partner up to two of them after the last moment at which one could have come.
+_GIVE_UP_US = 2_000
 
 
 @dataclass(frozen=True)
@@ -165,7 +169,7 @@ class Map(Operator):
         kept = []
         for time in self.input.shape.times:
             for name, expression in self.columns:
-                if expression == Column(time.column):
+                if is_column(expression, time.column):
                     kept.append(TimeColumn(name, time.behind_us))
         return leading(kept)
 
@@ -324,10 +328,12 @@ class WindowJoin(Operator):
     def _times(self) -> tuple[tuple[TimeColumn, ...], int]:
         left, right = self.left.shape.event_time, self.right.shape.event_time
         assert left is not None and right is not None
-        times = [TimeColumn(left, max(self.bound.upper_us, 0))]
-        if self.join == "inner":
-            times.append(TimeColumn(right, max(-self.bound.lower_us, 0)))
-        return leading(times)
+        reach_us = max(self.bound.upper_us, 0)
+        if self.join == "left":
+            return leading([TimeColumn(left, reach_us + _GIVE_UP_US)])
+        return leading(
+            [TimeColumn(left, reach_us), TimeColumn(right, max(-self.bound.lower_us, 0))]
+        )
 
     @cached_property
     def output(self) -> Shape:

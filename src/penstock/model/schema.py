@@ -149,6 +149,7 @@ class Shape:
     watermarked: bool = True
 
     def __post_init__(self) -> None:
+        times = []
         for time in self.times:
             column = self.schema[time.column]
             if column.type is not DataType.TIMESTAMP:
@@ -156,6 +157,8 @@ class Shape:
                     f"event time {column.name} is a {column.type}, not a timestamp",
                     hint="Declare the column as timestamp, or cast it in a query.",
                 )
+            times.append(TimeColumn(column.name, time.behind_us))
+        object.__setattr__(self, "times", tuple(times))
         if self.times and self.times[0].behind_us != 0:
             raise ValueError("a watermark is counted in the first time column")
 

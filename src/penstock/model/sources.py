@@ -41,7 +41,8 @@ class GeneratorSource:
         object.__setattr__(self, "options", _frozen(self.options))
 
     def __hash__(self) -> int:
-        return hash((self.generator, tuple(sorted(self.options.items(), key=str))))
+        # Options may hold lists, and those have no hash.
+        return hash((self.generator, tuple(sorted(self.options))))
 
 
 @dataclass(frozen=True)
@@ -128,11 +129,18 @@ class Stream:
                 f"stream {self.name} has a lateness below zero",
                 hint="Give a duration of zero or more, for example 2min.",
             )
-        if (self.lateness_us is not None) != bool(self.shape.times and self.shape.watermarked):
+        if self.idle_timeout_us is not None and self.idle_timeout_us <= 0:
+            raise InputError(
+                f"stream {self.name} has an idle timeout of zero or less",
+                hint="Give a duration above zero, for example 30 s, or none.",
+            )
+        if self.lateness_us is not None and not self.shape.times:
             raise InputError(
                 f"stream {self.name} has a lateness but no event time",
                 hint="Name the timestamp column with event_time.",
             )
+        if self.shape.times and self.shape.watermarked != (self.lateness_us is not None):
+            raise ValueError(f"stream {self.name} is watermarked just when it has a lateness")
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def data_type(name: str) -> DataType:
     >>> data_type("varchar")
     <DataType.STRING: 'string'>
     """
-    folded = name.strip().lower().split("(")[0]
+    folded = name.lower().split("(")[0].strip()
     known = {str(one): one for one in STORABLE} | _ALIASES
     if folded not in known:
         names = [str(one) for one in STORABLE]

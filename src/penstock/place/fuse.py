@@ -1,22 +1,28 @@
 """Which operators run together as one fragment when they share a node.
 
 Fusing saves a hop: a micro-batch's overhead and latency, and a copy of the rows on disk. It stops
-where Spark cannot follow or where work would be done twice:
+where Spark cannot follow or where work would be done twice. Call a result *settled* if there is
+state, opaque code or a change of the event-time column behind it in its fragment; fusing stops
 
-- before an operator with state, if there is state or opaque code upstream in the fragment: one
-  streaming query then has one kind of state, and its watermark is exact;
-- before a union of several results that each have state;
-- after state or opaque code whose result is wanted more than once: it is computed once and read
-  by all.
+- before an operator with state, if its input is settled: one streaming query then has one kind of
+  state, and its watermark is exact;
+- before a union of several settled results;
+- after a settled result that is wanted more than once, and before a switch of which several cases
+  are wanted if its input is settled: it is computed once and read by all.
 
-Stateless work read by several is repeated instead: that costs less than a hop.
+Other stateless work read by several is repeated instead: that costs less than a hop. Operators
+whose results nobody wants run nowhere.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
+
+from penstock.model.expressions import is_column
 from penstock.model.fragments import Fragment
 from penstock.model.network import Network
-from penstock.model.operators import Operator, SqlWrite, Union
+from penstock.model.operators import Input, Map, Operator, SqlWrite, Union, WindowJoin
 
 
 def fuse(network: Network) -> tuple[Fragment, ...]:
@@ -28,9 +34,18 @@ class _Fusion:
     def __init__(self, network: Network) -> None:
         self._network = network
         self._writes = [one for one in network.operators if isinstance(one, SqlWrite)]
-        self._working = [one for one in network.operators if not isinstance(one, SqlWrite)]
         self._passed_on = {write.name: write.input.stream for write in self._writes}
-        self._heavy: dict[str, bool] = {stream.name: False for stream in network.streams}
+        self._wanted = self._wanted_results()
+        alive = network.upstream(self._wanted)
+        self._working = [
+            self._without_writes(one)
+            for one in network.operators
+            if not isinstance(one, SqlWrite) and not alive.isdisjoint(one.outputs)
+        ]
+        self._producers = {name: one for one in self._working for name in one.outputs}
+        self._uses = Counter(self._wanted)
+        self._uses.update(input.stream for one in self._working for input in one.inputs)
+        self._settled = {stream.name: False for stream in network.streams}
         self._cut: set[str] = set()
 
     def _real(self, stream: str) -> str:
@@ -39,24 +54,18 @@ class _Fusion:
             stream = self._passed_on[stream]
         return stream
 
-    def _inputs(self, operator: Operator) -> list[str]:
-        return [self._real(input.stream) for input in operator.inputs]
-
-    def fragments(self) -> tuple[Fragment, ...]:
-        wanted = self._wanted_results()
-        readers = self._reader_counts()
-        for operator in self._working:
-            self._cut_before(operator)
-            heavy = (
-                operator.stateful
-                or operator.opaque
-                or any(self._heavy[one] and one not in self._cut for one in self._inputs(operator))
-            )
-            for stream in operator.outputs:
-                self._heavy[stream] = heavy
-                if heavy and readers.get(stream, 0) + (stream in wanted) > 1:
-                    self._cut.add(stream)
-        return tuple(self._fragment(stream) for stream in self._order(wanted))
+    def _without_writes(self, operator: Operator) -> Operator:
+        """The operator, reading past the database writes in front of it."""
+        if all(self._real(input.stream) == input.stream for input in operator.inputs):
+            return operator
+        inputs = tuple(Input(self._real(one.stream), one.shape) for one in operator.inputs)
+        match operator:
+            case WindowJoin():
+                return replace(operator, left=inputs[0], right=inputs[1])
+            case Union():
+                return replace(operator, branches=inputs)
+            case _:
+                return replace(operator, input=inputs[0])  # type: ignore[call-arg]
 
     def _wanted_results(self) -> set[str]:
         sunk = {
@@ -64,22 +73,34 @@ class _Fusion:
         }
         return sunk | {self._real(write.input.stream) for write in self._writes}
 
-    def _reader_counts(self) -> dict[str, int]:
-        counts: dict[str, int] = {}
+    def fragments(self) -> tuple[Fragment, ...]:
         for operator in self._working:
-            for stream in self._inputs(operator):
-                counts[stream] = counts.get(stream, 0) + 1
-        return counts
+            self._cut_before(operator)
+            settled = (
+                operator.stateful
+                or operator.opaque
+                or _changes_event_time(operator)
+                or bool(self._settled_inputs(operator))
+            )
+            for stream in operator.outputs:
+                self._settled[stream] = settled
+                if settled and self._uses[stream] > 1:
+                    self._cut.add(stream)
+        return tuple(self._fragment(stream) for stream in self._order())
+
+    def _settled_inputs(self, operator: Operator) -> set[str]:
+        streams = {input.stream for input in operator.inputs}
+        return {one for one in streams if self._settled[one] and one not in self._cut}
 
     def _cut_before(self, operator: Operator) -> None:
-        heavy = {
-            one for one in self._inputs(operator) if self._heavy[one] and one not in self._cut
-        }
-        if operator.stateful or (isinstance(operator, Union) and len(heavy) > 1):
-            self._cut |= heavy
+        settled = self._settled_inputs(operator)
+        merges = isinstance(operator, Union) and len(settled) > 1
+        splits = sum(self._uses[stream] > 0 for stream in operator.outputs) > 1
+        if operator.stateful or merges or splits:
+            self._cut |= settled
 
-    def _order(self, wanted: set[str]) -> list[str]:
-        ends = wanted | self._cut
+    def _order(self) -> list[str]:
+        ends = self._wanted | self._cut
         produced = [name for operator in self._working for name in operator.outputs]
         outside = [stream.name for stream in self._network.streams]
         return [name for name in (*outside, *produced) if name in ends]
@@ -93,24 +114,30 @@ class _Fusion:
             output=output,
             writes=tuple(one for one in self._writes if self._real(one.input.stream) == output),
             queries=tuple(
-                query.name
-                for query in self._network.queries
-                if self._real(query.stream) == output
+                query.name for query in self._network.queries if self._real(query.stream) == output
             ),
             is_read=output in self._cut,
         )
 
     def _cone(self, output: str) -> tuple[tuple[str, ...], tuple[Operator, ...]]:
-        producers = self._network.producers
         inputs: set[str] = set()
         inside: set[str] = set()
         waiting = [output]
         while waiting:
             stream = waiting.pop()
-            if stream not in producers or (stream in self._cut and stream != output):
+            if stream not in self._producers or (stream in self._cut and stream != output):
                 inputs.add(stream)
-            elif producers[stream].name not in inside:
-                inside.add(producers[stream].name)
-                waiting += self._inputs(producers[stream])
+            elif self._producers[stream].name not in inside:
+                inside.add(self._producers[stream].name)
+                waiting += [input.stream for input in self._producers[stream].inputs]
         operators = tuple(one for one in self._working if one.name in inside)
         return tuple(sorted(inputs)), operators
+
+
+def _changes_event_time(operator: Operator) -> bool:
+    """Whether Spark, which marks the event-time column at the reader, would lose sight of it."""
+    if not isinstance(operator, Map) or operator.output.event_time is None:
+        return False
+    before = operator.input.shape.event_time
+    assert before is not None
+    return not is_column(dict(operator.columns)[operator.output.event_time], before)

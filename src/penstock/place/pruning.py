@@ -10,6 +10,7 @@ from penstock.model.network import Network
 from penstock.model.operators import (
     Aggregate,
     Filter,
+    Input,
     Map,
     Operator,
     Switch,
@@ -55,8 +56,7 @@ def _of_inputs(operator: Operator, wanted: Names) -> tuple[Names, ...]:
         case WindowJoin():
             return _of_join(operator, wanted)
         case TableJoin(input=input, equal=equal):
-            keys = frozenset(left for left, _ in equal)
-            return (frozenset(name for name in input.schema.names if name in wanted) | keys,)
+            return (_among(input, wanted) | {left for left, _ in equal},)
         case _:
             return tuple(frozenset(input.schema.names) for input in operator.inputs)
 
@@ -77,5 +77,10 @@ def _of_join(operator: WindowJoin, wanted: Names) -> tuple[Names, Names]:
         keys = {pair[at] for pair in operator.equal}
         event_time = input.shape.event_time
         assert event_time is not None
-        sides.append(frozenset(input.schema.names) & wanted | keys | {event_time})
+        sides.append(_among(input, wanted) | keys | {event_time})
     return sides[0], sides[1]
+
+
+def _among(input: Input, wanted: Names) -> Names:
+    folded = {name.lower() for name in wanted}
+    return frozenset(name for name in input.schema.names if name.lower() in folded)

@@ -87,11 +87,12 @@ class Engine:
         self._show = show
         self._lock = StateLock(state)
         self._epoch = state.next_epoch()
+        self._life = state.life()
         self._ingests: list[IngestThread] = []
         self._runs: dict[str, FragmentRun] = {}
         self._settled = False
         self._restarts: Counter[str] = Counter()
-        self._progress = {one.name: ProgressLog(one.name) for one in self.fragments}
+        self._progress = {one.name: ProgressLog(one.name, one.stateful) for one in self.fragments}
 
     def start(self) -> None:
         """Starts everything that has not finished already."""
@@ -103,9 +104,18 @@ class Engine:
                 self._start_ingest(stream)
             for fragment in self.fragments:
                 self._start_fragment(fragment)
+                self._wait_for_readers()
         except BaseException:
             self.stop()
             raise
+
+    def _wait_for_readers(self) -> None:
+        """Waits until few enough queries are still starting the processes that read for them.
+
+        Spark gives such a process ten seconds; many at once on few cores starve each other.
+        """
+        while sum(run.is_starting for run in self._runs.values()) >= self._options.cores:
+            time.sleep(0.01)
 
     def _register_reader(self, fragment: Fragment) -> None:
         for name in fragment.inputs:
@@ -206,7 +216,7 @@ class Engine:
             sink = self.network.query(name).sink
             if sink is not None:
                 sinks.append(self._sink(name, sink))
-        sinks += [TableSink(one, f"{self._state.path}/{one.name}") for one in fragment.writes]
+        sinks += [TableSink(one, f"{one.name}-{self._life}") for one in fragment.writes]
         return sinks
 
     def _sink(self, query: str, sink: Sink) -> BatchSink:
@@ -214,12 +224,12 @@ class Engine:
             case ConsoleSink():
                 return ShownSink(lambda rows: self._show(query, rows))
             case FileSink():
-                return DirectorySink(sink)
+                return DirectorySink(sink, self._life)
             case KafkaSink():
                 # Loaded only where it is used: the Kafka client is large.
                 from penstock.spark.sinks.kafka_sink import RecordSink
 
-                return RecordSink(sink, query)
+                return RecordSink(sink, f"{query}-{self._life}")
             case _:
                 # A fragment that is started again goes on collecting where it was.
                 return self.collected.setdefault(query, CollectedSink())

@@ -76,6 +76,11 @@ class FragmentRun:
         """What a sink raised, if that is what stopped the query."""
         return self._failure
 
+    @property
+    def is_starting(self) -> bool:
+        """Whether the query has not got all its readers yet."""
+        return self.query.isActive and self.query.status["message"].startswith("Initializing")
+
     def _on_batch(self, rows: DataFrame, batch_id: int) -> None:
         try:
             batch = self.describe(batch_id)

@@ -15,8 +15,9 @@ _REMEMBERED = 20
 class ProgressLog:
     """The running account of one fragment, bounded however long it runs."""
 
-    def __init__(self, fragment: str) -> None:
+    def __init__(self, fragment: str, has_beats: bool) -> None:
         self._fragment = fragment
+        self._has_beats = has_beats
         self._recent: deque[BatchMeasurement] = deque(maxlen=_REMEMBERED)
         self._last_id = -1
         self._rows_in = 0
@@ -26,7 +27,7 @@ class ProgressLog:
         """Adds the reports not seen yet."""
         for report in reports:
             if report["batchId"] > self._last_id and report.get("durationMs", {}).get("addBatch"):
-                measured = measurement(self._fragment, report)
+                measured = measurement(self._fragment, report, self._has_beats)
                 self._recent.append(measured)
                 self._last_id = measured.batch_id
                 self._rows_in += measured.rows_in
@@ -58,9 +59,14 @@ def _rate(recent: list[BatchMeasurement]) -> float:
     return 1_000 * sum(one.rows_in for one in recent) / span_ms if span_ms > 0 else 0.0
 
 
-def measurement(fragment: str, report: Mapping[str, Any]) -> BatchMeasurement:
-    """One of Spark's reports as a measurement; heartbeats are not counted as rows."""
-    beats = sum(1 for source in report["sources"] if _has_beat(source))
+def measurement(
+    fragment: str, report: Mapping[str, Any], has_beats: bool = False
+) -> BatchMeasurement:
+    """One of Spark's reports as a measurement; heartbeats are not counted as rows.
+
+    ``has_beats`` says that the fragment's readers send heartbeats, as those of state do.
+    """
+    beats = sum(1 for source in report["sources"] if has_beats and _has_beat(source))
     operators = report.get("stateOperators", [])
     return BatchMeasurement(
         fragment=fragment,
@@ -75,7 +81,8 @@ def measurement(fragment: str, report: Mapping[str, Any]) -> BatchMeasurement:
 
 def _has_beat(source: Mapping[str, Any]) -> bool:
     start, end = source.get("startOffset"), source.get("endOffset")
-    return start != end and isinstance(end, dict) and "watermark_us" in end
+    # Spark gives the offsets of a Python source as text, those of others as JSON.
+    return start != end and "watermark_us" in (end or "")
 
 
 def _watermark_ms(text: str | None) -> int | None:

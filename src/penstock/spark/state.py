@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import os
 import shutil
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -14,7 +15,7 @@ from penstock.errors import InputError, RunError
 from penstock.model.fragments import Fragment
 from penstock.model.network import Network
 from penstock.spark.channels.channel import Channel
-from penstock.spark.channels.durable import read_text, write_text
+from penstock.spark.channels.durable import create_once, read_text, write_text
 from penstock.spark.dead_letters import DeadLetters
 from penstock.spark.fragment_run import FragmentFolder
 
@@ -54,12 +55,22 @@ class StateFolder:
 
     def clear(self) -> None:
         """Forgets everything; the folder stays."""
-        for part in ("channels", "fragments", "streams", "dead_letters", "epoch"):
+        for part in ("channels", "fragments", "streams", "dead_letters", "epoch", "life"):
             target = self.path / part
             if target.is_dir():
                 shutil.rmtree(target)
             else:
                 target.unlink(missing_ok=True)
+
+    def life(self) -> str:
+        """A name that lasts until the folder is cleared, and never comes again.
+
+        Sinks outside the folder know by it whose batches they have: after a fresh start batch 0
+        is a new batch, not the one they already took.
+        """
+        path = self.path / "life"
+        create_once(path, uuid.uuid4().hex[:8])
+        return read_text(path) or ""
 
     def next_epoch(self) -> int:
         """A number higher than any given out before."""

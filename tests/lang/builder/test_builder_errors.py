@@ -94,6 +94,10 @@ heavy = readings.filter("kwh > 9").named("heavy")
             "a join compares home, a string, with home, a int. Cast one of them.",
         ),
         (
+            lambda: readings.join(heavy, within=1, how="outer"),  # type: ignore[arg-type]
+            "no join outer; there are inner, left",
+        ),
+        (
             lambda: readings.join_table(homes, on=[]),
             "the join with table homes compares no columns. "
             "Say which are equal: ON stream.column = table.column.",

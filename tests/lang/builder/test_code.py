@@ -44,7 +44,57 @@ def test_text() -> None:
     assert ps.python_code(read(sample)) == AMI
 
 
-AMI = ""
+AMI = """\
+import penstock as ps
+
+readings = ps.stream(
+    "readings",
+    source=ps.generate.meters(homes=300, every="30min", speedup=600, bursts="evening"),
+    schema="ts timestamp, home string, district string, kwh double",
+    event_time="ts",
+    lateness="2 minutes",
+)
+district_load = (
+    readings
+    .window("1 hour")
+    .group_by("district")
+    .agg(kwh=ps.avg("kwh"))
+    .select("district", at="window_end", kwh="kwh")
+    .named("district_load")
+    .to(ps.sinks.table("district_load", "sqlite:////data/ami.db"))
+)
+heavy_homes = (
+    readings
+    .window("6 hours", slide="30 minutes")
+    .group_by("home", "district")
+    .agg(kwh=ps.sum("kwh"))
+    .filter("kwh > 9")
+    .select("home", "district", since="window_start", kwh="kwh")
+    .named("heavy_homes")
+    .to(ps.sinks.console(), max_latency="5 seconds")
+)
+suspicious_map = district_load.select(right_district="district", at="at", right_kwh="kwh")
+suspicious = (
+    heavy_homes
+    .join(
+        suspicious_map,
+        on={"district": "right_district"},
+        after="6 hours",
+        where="kwh > 20 * right_kwh",
+    )
+    .select("home", "kwh", district_kwh="right_kwh")
+    .named("suspicious")
+)
+deployment = ps.deployment(
+    heavy_homes,
+    district_load,
+    suspicious,
+    name="ami",
+    nodes={"a": {"cores": 1, "memory": "1g"}, "b": {"cores": 1, "memory": "1g"}},
+    placement="rod",
+    balance={"policy": "correlation", "every": "10s"},
+)
+"""
 
 
 readings = ps.stream("readings", source=ps.generate.meters(days=1), lateness="2 min")

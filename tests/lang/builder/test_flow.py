@@ -287,7 +287,13 @@ def test_sql_keeps_its_text_when_the_names_are_those_of_the_streams() -> None:
 
 def test_sql_with_tables() -> None:
     text = "SELECT r.home, h.size FROM r JOIN h ON r.home = h.home"
-    assert str(ps.sql(text, r=readings, h=homes).schema) == "home string, size int"
+    flow = ps.sql(text, r=readings, h=homes)
+    assert str(flow.schema) == "home string, size int"
+    assert flow.named("q").network().queries[0].text == ""
+    flow = ps.sql(
+        "SELECT r.home FROM readings r JOIN h ON r.home = h.home", readings=readings, h=homes
+    )
+    assert flow.named("q").network().queries[0].text == ""
 
 
 def test_flow_prints_its_sql_and_its_graph() -> None:

@@ -200,6 +200,16 @@ Add format: csv, json or parquet.
             "speedup of source of stream s must be a number; it is 'fast'",
         ),
         (
+            "streams: {s: {source: {replay: a.csv, speedup: .inf}, schema: a int}}",
+            ".inf",
+            "speedup of source of stream s must be a number; it is '.inf'",
+        ),
+        (
+            "streams: {s: {source: {replay: a.csv, speedup: 0}, schema: a int}}",
+            "{replay: a.csv, speedup: 0}",
+            "a replay 0.0 times as fast as recorded. Give a speedup above zero, or max.",
+        ),
+        (
             "streams: {s: {source: {replay: a.csv, delimiter: '||'}, schema: a int}}",
             "'||'",
             "the delimiter '||' has 2 characters. Give one character, for example ',' or '\\t'.",
@@ -232,6 +242,16 @@ Add format: csv, json or parquet.
             '"postgresql://u:${NO_SUCH_THING}@h/d"',
             "the environment variable NO_SUCH_THING is not set. "
             "Set it before starting, for example export NO_SUCH_THING=….",
+        ),
+        (
+            "queries: {q: {sql: SELECT 1, to: {files: ~nobody_at_all/out}}}",
+            "~nobody_at_all/out",
+            "~nobody_at_all/out has no home folder. Write the path from the root.",
+        ),
+        (
+            "queries: {q: {sql: SELECT 1, to: {files: ''}}}",
+            "''",
+            "an empty path. Name a file or a folder.",
         ),
         (
             "queries: {q: {sql: SELECT 1, to: consol}}",
@@ -413,7 +433,7 @@ def test_unknown_streams_are_listed_with_all_there_are() -> None:
         ami.yaml, query a, line 1:
             SELECT home FROM heavi
                              ^^^^^
-        no stream or table heavi; there is readings, heavy. Did you mean heavy?
+        no stream or table heavi; there are readings, heavy. Did you mean heavy?
         """)
     text = STREAMS + "  b: {from: redings, python: 'm:f'}\n"
     assert message(text) == told("""

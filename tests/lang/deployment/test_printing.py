@@ -49,7 +49,41 @@ def test_text() -> None:
     assert deployment_yaml(read(sample.read_text()), FOLDER) == AMI
 
 
-AMI = ""
+AMI = """\
+streams:
+  readings:
+    source: {generate: meters, homes: 300, every: 30min, speedup: 600, bursts: evening}
+    schema: ts timestamp, home string, district string, kwh double
+    event_time: ts
+    lateness: 2 minutes
+
+queries:
+  heavy_homes:
+    sql: |
+      SELECT home, district, window.start AS since, sum(kwh) AS kwh
+      FROM readings GROUP BY home, district, window(ts, '6 hours', '30 minutes')
+      HAVING sum(kwh) > 9
+    max_latency: 5 seconds
+  district_load:
+    sql: |
+      SELECT district, window.end AS at, avg(kwh) AS kwh
+      FROM readings GROUP BY district, window(ts, '1 hour')
+    to: {table: district_load, database: sqlite:///ami.db}
+  suspicious:
+    sql: |
+      SELECT h.home, h.kwh, d.kwh AS district_kwh
+      FROM heavy_homes h JOIN district_load d
+        ON h.district = d.district AND d.at BETWEEN h.since AND h.since + INTERVAL 6 HOURS
+      WHERE h.kwh > 20 * d.kwh
+
+nodes:
+  a: {cores: 1, memory: 1g}
+  b: {cores: 1, memory: 1g}
+
+placement: rod
+
+balance: {policy: correlation, every: 10s}
+"""
 
 
 readings = ps.stream("readings", source=ps.generate.meters(days=1), lateness="2 min")
@@ -66,14 +100,16 @@ def test_passwords_become_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "ann:secret@" in deployment_yaml(deployment, show_passwords=True)
 
 
-def test_what_cannot_be_written() -> None:
-    network = readings.network()
-    renamed = Network(network.streams, (), (Query("q", "readings"),))
-    with pytest.raises(InputError) as caught:
-        deployment_yaml(Deployment("ami", renamed))
-    assert str(caught.value) == (
-        "query q is the stream readings under another name. Give the query an operator of its own."
-    )
+@pytest.mark.parametrize("name", ["q", "readings"])
+def test_what_cannot_be_written(name: str) -> None:
+    network = Network(readings.network().streams, (), (Query(name, "readings"),))
+    for write in (deployment_yaml, ps.python_code):
+        with pytest.raises(InputError) as caught:
+            write(Deployment("ami", network))
+        assert str(caught.value) == (
+            f"query {name} is no more than the stream readings. "
+            "Give the query an operator of its own."
+        )
 
 
 homes = ps.table("homes", file="/data/homes.csv", schema="home string, size int")
@@ -107,6 +143,33 @@ def built(steps: list[Step]) -> Deployment:
     return ps.deployment(flow.named("q"), name="ami")
 
 
+def test_renamed_table_columns_read_back_as_the_same_rows() -> None:
+    flow = readings.join_table(homes, on="home", columns={"area": "size"}).named("q")
+    deployment = ps.deployment(flow, name="ami")
+    again = read(deployment_yaml(deployment))
+    assert again.network.shapes["q"] == deployment.network.shapes["q"]
+
+
+def test_two_tables_of_one_name() -> None:
+    one = readings.write("t", "sqlite:////a.db").named("one")
+    two = readings.write("t", "sqlite:////b.db").named("two")
+    with pytest.raises(InputError, match=r"two different tables are called t\. Rename one of them"):
+        deployment_yaml(ps.deployment(one, two))
+
+
+def test_texts_may_spell_names_as_they_like() -> None:
+    text = """
+    streams:
+      readings: {source: {generate: meters, days: 1}}
+      clean: {sql: SELECT * FROM readings WHERE kwh > 0}
+    tables: {t: {database: "sqlite:////a.db", table: stored, schema: home string}}
+    queries:
+      clean_homes: SELECT home FROM CLEAN
+      written: "-- into the table\\ninsert into T select home from clean"
+    """
+    assert read(deployment_yaml(read(text))) == read(text)
+
+
 def test_queries_may_write_different_columns_of_one_table() -> None:
     text = """
     streams: {readings: {source: {generate: meters, days: 1}}}
@@ -119,7 +182,7 @@ def test_queries_may_write_different_columns_of_one_table() -> None:
 
 
 @given(st.lists(st.sampled_from(STEPS), min_size=1, max_size=5))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_whatever_is_built_reads_back(steps: list[Step]) -> None:
     deployment = built(steps)
     assert untexted(read(deployment_yaml(deployment))) == deployment

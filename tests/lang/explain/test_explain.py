@@ -3,7 +3,7 @@
 import json
 import re
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import penstock as ps
@@ -177,6 +177,7 @@ TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), m
 
 
 @given(NAMES, TEXTS)
+@settings(max_examples=30)
 def test_text_fits_and_repeats(name: str, literal: str) -> None:
     escaped = literal.replace("\\", "\\\\").replace("'", "\\'")
     flow = readings.filter(f"home = '{escaped}'").select("home", twice="2 * kwh").named(name)
@@ -186,6 +187,7 @@ def test_text_fits_and_repeats(name: str, literal: str) -> None:
 
 
 @given(TEXTS)
+@settings(max_examples=30)
 def test_mermaid_labels_cannot_be_left(literal: str) -> None:
     escaped = literal.replace("\\", "\\\\").replace("'", "\\'")
     chart = explain_mermaid(readings.filter(f"home = '{escaped}'").named("q").network())

@@ -18,6 +18,12 @@ _BREAK = "\n    "
 NEXMARK = Path(__file__).parents[3] / "examples" / "nexmark"
 
 
+def blocks(name: str) -> list[str]:
+    """The parts of a fixture, between blank lines; those that begin with # are headings."""
+    text = (Path(__file__).parent / name).read_text()
+    return [part for part in text.strip().split("\n\n") if not part.startswith("#")]
+
+
 def timed(schema: str) -> Shape:
     return Shape.timed(Schema.parse(schema), "ts")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sql_samples import complaint, drawn, operators, told
+from sql_samples import drawn, operators, told
 
 from penstock.lang.sql import Catalog, references
 from penstock.model.schema import Schema, Shape
@@ -43,56 +43,3 @@ def test_subqueries_before_and_after() -> None:
     before = "WITH a AS (SELECT home FROM readings) INSERT INTO totals (home) SELECT home FROM a"
     assert operators(inside) == operators(before)
     assert references(inside) == references(before) == {"readings"}
-
-
-def test_errors() -> None:
-    assert complaint("INSERT INTO total SELECT home FROM readings") == told("""
-            INSERT INTO total SELECT home FROM readings
-                        ^^^^^
-        no database table total; there are limits, totals. Did you mean totals?
-        """)
-    assert complaint("INSERT INTO districts SELECT home FROM readings") == told("""
-            INSERT INTO districts SELECT home FROM readings
-                        ^^^^^^^^^
-        districts is not a table of a database; there are limits, totals
-        """)
-    assert complaint("INSERT INTO totals SELECT home, kwh FROM readings") == told("""
-            INSERT INTO totals SELECT home, kwh FROM readings
-                        ^^^^^^
-        nothing is given for n of totals. Select it too, or list what is given: INSERT INTO totals (home, kwh).
-        """)
-    assert complaint("INSERT INTO totals SELECT home, kwh, 5 AS m FROM readings") == told("""
-            INSERT INTO totals SELECT home, kwh, 5 AS m FROM readings
-                        ^^^^^^
-        no column m in totals; it has home, kwh, n. Rename it with AS, or list the columns.
-        """)
-    assert complaint("INSERT INTO totals (home, nn) SELECT home, 5 FROM readings") == told("""
-            INSERT INTO totals (home, nn) SELECT home, 5 FROM readings
-                                      ^^
-        no column nn in totals; it has home, kwh, n. Did you mean n?
-        """)
-    assert complaint("INSERT INTO totals (home, n) SELECT home, kwh FROM readings") == told("""
-            INSERT INTO totals (home, n) SELECT home, kwh FROM readings
-                                      ^
-        kwh is a double, and n of totals a bigint. Write CAST(kwh AS bigint).
-        """)
-    assert complaint("INSERT INTO totals (home, n) SELECT home FROM readings") == told("""
-            INSERT INTO totals (home, n) SELECT home FROM readings
-                                ^^^^
-        2 columns are listed and 1 selected. Select one for each.
-        """)
-    assert complaint("INSERT OVERWRITE totals SELECT home FROM readings") == told("""
-            INSERT OVERWRITE totals SELECT home FROM readings
-                   ^^^^^^^^^
-        OVERWRITE is not supported in a query on a stream. Results are added; write INSERT INTO.
-        """)
-    assert complaint("INSERT INTO totals VALUES (1)") == told("""
-            INSERT INTO totals VALUES (1)
-                               ^^^^^^
-        VALUES is not supported in a query on a stream. Begin with SELECT.
-        """)
-    assert complaint("INSERT INTO totals") == told("""
-            INSERT INTO totals
-                        ^^^^^^
-        INSERT INTO without SELECT. Add SELECT … FROM …
-        """)

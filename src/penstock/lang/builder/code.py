@@ -31,7 +31,7 @@ def python_code(deployment: Deployment) -> str:
         assigned(variables.table(one.name), table_code(one), [])
         for one in joined_tables(network.operators)
     ]
-    queries = {own_stream(query): query for query in network.queries}
+    queries = {own_stream(query, network): query for query in network.queries}
     for group in _named_groups(network):
         lines += _GroupCode(group, queries.get(group.root.name), variables).lines()
     return "\n".join([*lines, _deployment(deployment, variables), ""])
@@ -188,7 +188,7 @@ def _stream(stream: Stream, variables: Variables) -> str:
 
 def _deployment(deployment: Deployment, variables: Variables) -> str:
     network = deployment.network
-    queries = [variables.flow(own_stream(query)) for query in network.queries]
+    queries = [variables.flow(own_stream(query, network)) for query in network.queries]
     arguments = [*queries, f"name={literal(deployment.name)}"]
     streams = [variables.flow(name) for name in _extra_streams(network)]
     if streams:

@@ -90,7 +90,9 @@ def sql(text: str, /, **names: Flow | Table) -> Flow:
     parsed = parse_query(unnamed, text, Catalog(shapes, tables), "sql")
     read = {input.stream for operator in parsed.operators for input in operator.inputs}
     reads = {name: flow for name, flow in flows.items() if name in read}
-    return flow_of(Step(parsed.operators, reads, unnamed, sql=text.strip()))
+    # The text stands for the query only where it uses the tables' own names.
+    kept = text.strip() if all(name == one.name for name, one in tables.items()) else ""
+    return flow_of(Step(parsed.operators, reads, unnamed, sql=kept))
 
 
 def _unnamed() -> Iterator[str]:

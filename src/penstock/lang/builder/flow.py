@@ -14,6 +14,7 @@ from penstock.lang.builder.joins import (
     Duration,
     Pairs,
     added_columns,
+    check_kind,
     equal_columns,
     names_apart,
     time_bound,
@@ -151,12 +152,13 @@ class Flow:
     ) -> Flow:
         """Pairs of rows with equal columns that happened close to each other.
 
-        The other's row may lie at most ``before`` before and ``after`` after this one's (0 where
-        only the other is given; a negative number of seconds shifts the range); ``within`` sets
-        both. ``on`` names columns, or maps ours to theirs. Their columns that have the name of
-        one of ours get the ``prefix``, or are left out if both are equal anyway.
+        The other's row may lie at most ``before`` before and ``after`` after this one's, 0 where
+        only the other is given; ``before="-5 min"`` asks for at least 5 minutes after. ``within``
+        sets both. ``on`` names columns, or maps ours to theirs. Their columns that have the name
+        of one of ours get the ``prefix``, or are left out if both are equal anyway.
         """
         bound = time_bound(within, before, after)
+        check_kind(how)
         equal = equal_columns(on, self.schema, other.schema)
         new = names_apart(other.schema, self.schema, prefix)
         if any(name != given for name, given in new.items()):
@@ -181,6 +183,7 @@ class Flow:
         ``columns`` names the columns to add, or maps new names to them; without it all are added
         but those compared. Those that have the name of one of ours get the ``prefix``.
         """
+        check_kind(how)
         equal = equal_columns(on, self.schema, table.schema)
         added = added_columns(columns, equal, self.schema, table.schema, prefix)
         make = SqlRead if table.database else TableJoin
@@ -237,7 +240,8 @@ class Flow:
 
     @property
     def _base(self) -> str:
-        return self.made_by.base if isinstance(self.made_by, Step) else self.stream
+        made = self.made_by
+        return made.base if isinstance(made, Step) and made.name is None else self.stream
 
     @property
     def _input(self) -> Input:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import get_args
 
-from penstock.errors import InputError
+from penstock.errors import InputError, listed, suggestion
 from penstock.model.durations import duration_us
+from penstock.model.operators import JoinKind
 from penstock.model.schema import Schema
 from penstock.model.windows import TimeBound
 
@@ -46,6 +48,13 @@ def signed_us(written: Duration) -> int:
     if isinstance(written, str) and written.strip().startswith("-"):
         return -duration_us(written.strip()[1:])
     return duration_us(written)
+
+
+def check_kind(how: str) -> None:
+    """Raises unless ``how`` is a kind of join."""
+    kinds = get_args(JoinKind)
+    if how not in kinds:
+        raise InputError(f"no join {how}; there are {listed(kinds)}", hint=suggestion(how, kinds))
 
 
 def column_pairs(written: Columns) -> Pairs:

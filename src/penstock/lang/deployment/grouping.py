@@ -16,7 +16,7 @@ from penstock.model.schema import Schema, Shape
 from penstock.model.sources import GeneratorSource, Stream, Table
 
 _APART = (Switch, PythonOperator)
-_INSERT = re.compile(r"\s*INSERT\s+INTO\s+(?:TABLE\s+)?`?(?P<name>\w+)", re.IGNORECASE)
+_INSERT = re.compile(r"\bINSERT\s+INTO\s+(?:TABLE\s+)?`?(?P<name>\w+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -127,8 +127,10 @@ def is_write(operator: Operator, network: Network) -> bool:
 
 def _must_be_roots(network: Network) -> set[str]:
     roots = {query.stream for query in network.queries}
+    spelled = {name.lower(): name for name in network.shapes}
     for query in network.queries:
-        roots |= references(query.text) if query.text else set()
+        read = references(query.text) if query.text else ()
+        roots |= {spelled[name.lower()] for name in read if name.lower() in spelled}
     for operator in network.operators:
         if isinstance(operator, _APART):
             roots |= {input.stream for input in operator.inputs}
@@ -137,11 +139,11 @@ def _must_be_roots(network: Network) -> set[str]:
     return roots
 
 
-def own_stream(query: Query) -> str:
-    """The stream of a query, which must be called like it to be written down."""
-    if query.stream != query.name:
+def own_stream(query: Query, network: Network) -> str:
+    """The stream of a query, which must be made by it and called like it to be written down."""
+    if query.stream != query.name or query.stream not in network.producers:
         raise InputError(
-            f"query {query.name} is the stream {query.stream} under another name",
+            f"query {query.name} is no more than the stream {query.stream}",
             hint="Give the query an operator of its own.",
         )
     return query.stream
@@ -155,10 +157,12 @@ def joined_tables(operators: Iterable[Operator]) -> tuple[Table, ...]:
             continue
         table = operator.table
         if tables.setdefault(table.name, table) != table:
-            raise InputError(
-                f"two different tables are called {table.name}", hint="Rename one of them."
-            )
+            raise _two_tables(table.name)
     return tuple(tables[name] for name in sorted(tables))
+
+
+def _two_tables(name: str) -> InputError:
+    return InputError(f"two different tables are called {name}", hint="Rename one of them.")
 
 
 def written_tables(network: Network) -> tuple[Table, ...]:
@@ -170,9 +174,9 @@ def written_tables(network: Network) -> tuple[Table, ...]:
     texts = {query.stream: query.text for query in network.queries}
     for operator in network.operators:
         if isinstance(operator, SqlWrite) and not is_write(operator, network):
-            target = _INSERT.match(texts.get(operator.name, ""))
+            target = _INSERT.search(texts.get(operator.name, ""))
             table = _target(operator, target["name"] if target else operator.table)
-            tables[table.name] = _widened(tables.get(table.name, table), table.schema)
+            tables[table.name] = _widened(tables.get(table.name, table), table)
     return tuple(tables[name] for name in sorted(tables))
 
 
@@ -181,7 +185,9 @@ def _target(write: SqlWrite, name: str) -> Table:
     return Table(name, write.input.schema, database=write.database, table=stored)
 
 
-def _widened(table: Table, schema: Schema) -> Table:
+def _widened(table: Table, other: Table) -> Table:
     """The table with columns that another query writes added to it."""
-    more = tuple(field for field in schema if field.name not in table.schema)
+    if (table.database, table.stored_name) != (other.database, other.stored_name):
+        raise _two_tables(table.name)
+    more = tuple(field for field in other.schema if field.name not in table.schema)
     return replace(table, schema=Schema((*table.schema.fields, *more))) if more else table

@@ -48,7 +48,14 @@ def complete_path(written: str, folder: Path) -> Path:
     path = expanded(written)
     if not path.strip():
         raise InputError("an empty path", hint="Name a file or a folder.")
-    return Path(os.path.abspath(folder / os.path.expanduser(path)))
+    try:
+        whole = folder / Path(path).expanduser()
+    except RuntimeError:
+        raise InputError(
+            f"{written} has no home folder", hint="Write the path from the root."
+        ) from None
+    # Not resolve(): a link stays the name that was given.
+    return Path(os.path.abspath(whole))  # noqa: PTH100
 
 
 def complete_database(written: str, folder: Path) -> Database:

@@ -43,6 +43,9 @@ def deployment_yaml(
 ) -> str:
     """The deployment as the text of a deployment file; reading it gives the deployment again.
 
+    The few operators that SQL cannot say exactly, such as a join that renames a table's columns,
+    read back as operators that give the same rows.
+
     Paths below ``folder`` are written relative to it, others in full. A password in a database URL
     becomes an environment variable to set, unless ``show_passwords``.
     """
@@ -58,7 +61,8 @@ def deployment_yaml(
         "streams": {one.name: printer.stream(one) for one in network.streams} | derived,
         "tables": {one.name: printer.table(one) for one in written_tables(network)},
         "queries": {
-            one.name: printer.query(one, by_name[own_stream(one)]) for one in network.queries
+            one.name: printer.query(one, by_name[own_stream(one, network)])
+            for one in network.queries
         },
         "nodes": {one.name: _node(one) for one in deployment.nodes},
         "placement": deployment.placement,

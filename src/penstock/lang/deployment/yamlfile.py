@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -108,9 +109,11 @@ class Value:
     def number(self) -> int | float:
         """A number."""
         value = self.plain()
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise self.unfit("a number")
-        return value
+        if isinstance(value, float) and math.isfinite(value):
+            return value
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+        raise self.unfit("a number")
 
     def whole(self) -> int:
         """A whole number."""

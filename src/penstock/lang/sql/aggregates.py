@@ -13,6 +13,9 @@ from penstock.model.aggregates import AggregateCall
 from penstock.model.expressions import Case, Expression, Literal
 from penstock.model.operators import check_condition
 
+# What is inside these is over other rows.
+_ELSEWHERE = (exp.Window, exp.Select)
+
 
 def is_aggregate(node: exp.Expr) -> bool:
     """Whether a node computes something over all rows of a group."""
@@ -23,7 +26,7 @@ def is_aggregate(node: exp.Expr) -> bool:
 
 def aggregate_nodes(node: exp.Expr) -> Iterator[exp.Expr]:
     """The aggregates in ``node``, in the order they are written; none inside another."""
-    for part in node.dfs(prune=lambda one: is_aggregate(one) or isinstance(one, exp.Window)):
+    for part in node.dfs(prune=lambda one: is_aggregate(one) or isinstance(one, _ELSEWHERE)):
         if is_aggregate(part):
             yield part
 

@@ -29,6 +29,8 @@ _REFUSED: Mapping[str, tuple[str, str]] = {
     "laterals": ("LATERAL", "Rows cannot be unfolded in SQL; use a Python operator."),
     "pivots": ("PIVOT", "Use one aggregate with FILTER (WHERE …) for each column."),
     "sample": ("TABLESAMPLE", "Filter with WHERE instead."),
+    "rollup": ("ROLLUP", "Write a query for each, and UNION ALL between them."),
+    "cube": ("CUBE", "Write a query for each, and UNION ALL between them."),
     "hint": ("a hint", "Leave it out; Penstock places operators itself."),
     "using": ("USING", "Write ON one.column = other.column."),
     "method": ("NATURAL", "Write ON one.column = other.column."),
@@ -110,6 +112,8 @@ def only(context: Context, node: exp.Expr, known: Collection[str], what: str) ->
 
 def _place(written: Written, node: exp.Expr, part: object, keyword: str) -> Place:
     """Where ``keyword`` stands: before the part itself, else before the node's first item."""
+    if isinstance(part, exp.Hint):  # read by sqlglot as a text of its own
+        return written.at(written.text.find("/*+"), 3)
     if not isinstance(part, exp.Expr):
         return written.word(keyword, node)
     known = any("start" in one.meta for one in part.walk())

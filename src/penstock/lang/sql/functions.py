@@ -100,7 +100,7 @@ def _unknown(name: str) -> InputError:
     on_purpose = refused(name)
     if on_purpose:
         return on_purpose
-    named = [one for one in FUNCTIONS if one.isidentifier()]
+    named = [one for one, function in FUNCTIONS.items() if not function.infix]
     callable_names = sorted({*named, *_SAME, *_REWRITTEN, *AGGREGATES})
     near = suggestion(folded, callable_names)
     hint = near or f"There are {listed([*sorted(named), *AGGREGATES])}."

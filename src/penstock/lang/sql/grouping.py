@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from sqlglot import exp
 
@@ -18,7 +17,7 @@ from penstock.lang.sql.scope import RowScope, fresh
 from penstock.lang.sql.select import Columns, output_columns
 from penstock.lang.sql.windows import event_time_input, window_of
 from penstock.model.aggregates import AggregateCall
-from penstock.model.expressions import Expression, columns_of
+from penstock.model.expressions import Column, Expression, columns_of
 from penstock.model.operators import WINDOW_END, WINDOW_START, Aggregate, Input
 
 _RESERVED = (WINDOW_START, WINDOW_END)
@@ -27,15 +26,6 @@ _SEVERAL: Mapping[type[exp.Expr], str] = {
     exp.Rollup: "ROLLUP",
     exp.GroupingSets: "GROUPING SETS",
 }
-
-
-@dataclass(frozen=True)
-class _Key:
-    """Something grouped by, and the name the SELECT gives it, if any."""
-
-    node: exp.Expr
-    expression: Expression
-    alias: str
 
 
 def is_grouped(select: exp.Select) -> bool:
@@ -49,7 +39,7 @@ def plan_grouped(select: exp.Select, rows: RowScope, input: Input, context: Cont
     """The rows of ``input`` grouped, then those groups HAVING keeps, then the SELECT list."""
     elements = list(_elements(select, rows, context))
     window_node = _window_node(select, elements, input, rows, context)
-    keys = _named_keys(_keys(elements, window_node, select, rows))
+    keys = _keys(elements, window_node, select, rows)
     calls = _calls(select, rows, keys)
     needed = [columns_of(one) for _, one in keys]
     needed += [columns_of(one) for call in calls for one in call.arguments]
@@ -161,25 +151,29 @@ def _is_window(node: exp.Expr) -> bool:
 
 def _keys(
     elements: list[exp.Expr], window: exp.Expr, select: exp.Select, rows: RowScope
-) -> list[_Key]:
-    aliases = {one.this: one.alias for one in reversed(list(_aliased(select)))}
-    found: dict[Expression, _Key] = {}
-    for node in elements:
-        if node is not window:
-            expression = to_expression(node, rows.within("GROUP BY"))
-            alias = rows.own_name(expression) or aliases.get(node, "")
-            found.setdefault(expression, _Key(node, expression, alias))
-    return list(found.values())
+) -> Columns:
+    """What is grouped by, under the name the SELECT gives it, else its own or one that tells."""
+    within = rows.within("GROUP BY")
+    found = {to_expression(node, within): node for node in elements if node is not window}
+    keys: list[tuple[str, Expression]] = []
+    for expression, node in found.items():
+        wanted = (
+            _selected_name(node, expression, select, rows)
+            or rows.own_name(expression)
+            or derived_name("", (expression,))
+        )
+        keys.append((fresh(wanted, (*_RESERVED, *(name for name, _ in keys))), expression))
+    return tuple(keys)
 
 
-def _named_keys(keys: list[_Key]) -> Columns:
-    """Keys with names: a column's own, else the one the SELECT gives, else one that tells."""
-    named: list[tuple[str, Expression]] = []
-    for key in keys:
-        taken = (*_RESERVED, *(name for name, _ in named))
-        wanted = key.alias or derived_name("", (key.expression,))
-        named.append((fresh(wanted, taken), key.expression))
-    return tuple(named)
+def _selected_name(node: exp.Expr, key: Expression, select: exp.Select, rows: RowScope) -> str:
+    """The name under which the SELECT list has a key, if it has it."""
+    for item in select.expressions:
+        inner = item.this if isinstance(item, exp.Alias) else item
+        known = isinstance(inner, exp.Column) and rows.knows(inner)
+        if inner == node or (known and Column(rows.column(inner)) == key):
+            return str(item.alias) if isinstance(item, exp.Alias) else rows.own_name(key)
+    return ""
 
 
 def _calls(select: exp.Select, rows: RowScope, keys: Columns) -> dict[AggregateCall, str]:

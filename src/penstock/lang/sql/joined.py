@@ -10,7 +10,6 @@ from sqlglot import exp
 from penstock.lang.sql.bounds import Offsets
 from penstock.lang.sql.conditions import Conditions, together
 from penstock.lang.sql.context import Context
-from penstock.lang.sql.graph import identity
 from penstock.lang.sql.scope import RowScope, fresh
 from penstock.model.expressions import Column, Expression
 from penstock.model.operators import Input
@@ -57,7 +56,10 @@ def computed(keys: Keys) -> Keys:
     return tuple(key for key in keys if not isinstance(key[1], Column))
 
 
-def with_keys(input: Input, keys: Keys, node: exp.Expr, context: Context) -> Input:
-    """The input with the keys added that are not columns of it."""
-    added = computed(keys)
-    return context.mapped(node, input, (*identity(input), *added)) if added else input
+def with_keys(
+    input: Input, keys: Keys, needed: frozenset[str], node: exp.Expr, context: Context
+) -> Input:
+    """The input with the keys of a join, and without what is not needed any more."""
+    kept = needed | {name for name, _ in keys} | {input.shape.event_time}
+    columns = [(name, Column(name)) for name in input.schema.names if name in kept]
+    return context.mapped(node, input, (*columns, *computed(keys)))

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from penstock.lang.sql.conditions import JoinStep, join_steps
+from penstock.lang.sql.conditions import Conditions, JoinStep, join_steps
 from penstock.lang.sql.context import Context
 from penstock.lang.sql.expressions import to_expression
 from penstock.lang.sql.joined import Joined, filtered
@@ -17,8 +17,13 @@ from penstock.model.operators import Input
 from penstock.model.sources import Table
 
 
-def join_relations(select: exp.Select, rows: RowScope, context: Context) -> Input:
-    """All relations of a SELECT joined, with each part of WHERE applied as early as it can be."""
+def join_relations(
+    select: exp.Select, rows: RowScope, used: frozenset[str], context: Context
+) -> Input:
+    """All relations of a SELECT joined, with each part of WHERE applied as early as it can be.
+
+    ``used`` are the columns that the rest of the SELECT reads.
+    """
     first = rows.relations[0]
     if isinstance(first.source, Table):
         raise context.written.error(
@@ -35,9 +40,16 @@ def join_relations(select: exp.Select, rows: RowScope, context: Context) -> Inpu
     input = filtered(first.source, early, context)
     event_time = input.shape.event_time
     joined = Joined(input, rows.within("ON", 1), {event_time: (0, 0)} if event_time else {})
-    for step in steps:
-        joined = _with_step(joined, step, rows, context)
+    for at, step in enumerate(steps):
+        later = used.union(*(one.columns for one in _conditions_after(steps, at)))
+        joined = _with_step(joined, step, later, rows, context)
     return joined.input
+
+
+def _conditions_after(steps: tuple[JoinStep, ...], at: int) -> Conditions:
+    """The conditions that are checked once the step at ``at`` is done."""
+    own = steps[at].after
+    return (*own, *(one for step in steps[at + 1 :] for one in (*step.on, *step.after)))
 
 
 def _filtered_whole(
@@ -48,11 +60,14 @@ def _filtered_whole(
     return context.filtered(condition, input, to_expression(condition, rows.within("WHERE")))
 
 
-def _with_step(joined: Joined, step: JoinStep, rows: RowScope, context: Context) -> Joined:
+def _with_step(
+    joined: Joined, step: JoinStep, later: frozenset[str], rows: RowScope, context: Context
+) -> Joined:
+    """One more relation joined; ``later`` are the columns needed after that."""
     source = step.relation.source
     if isinstance(source, Table):
-        result = with_table(joined, step, source, context)
+        result = with_table(joined, step, source, later, context)
     else:
-        result = with_stream(joined, step, source, rows, context)
+        result = with_stream(joined, step, source, later, rows, context)
     known = rows.within("ON", len(joined.rows.relations) + 1)
     return replace(result, input=filtered(result.input, step.after, context), rows=known)

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from sqlglot import exp
 
 from penstock.lang.sql.aggregates import aggregate_call, is_aggregate
 from penstock.lang.sql.context import Context
 from penstock.lang.sql.expressions import to_expression
-from penstock.lang.sql.graph import Draft, Graph, in_reading_order
+from penstock.lang.sql.graph import Draft
 from penstock.lang.sql.insert import plan_insert
 from penstock.lang.sql.naming import named
 from penstock.lang.sql.places import Written
-from penstock.lang.sql.prune import prune_columns
 from penstock.lang.sql.query import plan_query
 from penstock.lang.sql.records import Catalog, ParsedQuery
 from penstock.lang.sql.scope import Relation, RowScope
 from penstock.lang.sql.syntax import not_too_deep, parse_condition, parse_statement
-from penstock.lang.sql.tidy import drop_identities, merge_operators
+from penstock.lang.sql.tidy import PASSES
 from penstock.model.aggregates import AggregateCall
 from penstock.model.expressions import Expression
 from penstock.model.operators import Input
@@ -50,21 +49,9 @@ def parse_query(name: str, text: str, catalog: Catalog, origin: str = "query") -
         else:
             result = plan_query(tree, context)
     graph = draft.graph(result, name)
-    for simplify in _passes(draft):
+    for simplify in PASSES:
         graph = simplify(graph)
     return ParsedQuery(named(graph, name, catalog.names), name)
-
-
-def _passes(draft: Draft) -> tuple[Callable[[Graph], Graph], ...]:
-    """What is done to a query once it is understood, in this order."""
-    return (
-        in_reading_order,
-        drop_identities,
-        lambda graph: prune_columns(graph, draft.working_name),
-        drop_identities,
-        merge_operators,
-        in_reading_order,
-    )
 
 
 def references(text: str, origin: str = "query") -> frozenset[str]:

@@ -39,14 +39,16 @@ class Written:
         return self.at(0)
 
     def word(self, word: str, node: exp.Expr) -> Place:
-        """The place of the last ``word`` before ``node``, which is where its clause begins."""
+        """The place of ``word`` that is part of ``node``: the last one before it, else after it."""
         span = _span(node)
-        end = span[0] if span else len(self.text)
+        start = span[0] if span else len(self.text)
         pattern = r"\b" + r"\s+".join(map(re.escape, word.split())) + r"\b"
-        found = list(re.finditer(pattern, self.text[:end], re.IGNORECASE))
+        found = list(re.finditer(pattern, self.text, re.IGNORECASE))
         if not found:
             return self.place(node)
-        return self.at(found[-1].start(), len(found[-1].group()))
+        before = [one for one in found if one.start() < start]
+        nearest = before[-1] if before else found[0]
+        return self.at(nearest.start(), len(nearest.group()))
 
     def error(self, node: exp.Expr, what: str, hint: str = "") -> InputError:
         """The error that ``what`` is wrong with ``node``."""

@@ -11,7 +11,7 @@ from penstock.lang.sql.context import Context, only
 from penstock.lang.sql.grouping import is_grouped, plan_grouped
 from penstock.lang.sql.joins import join_relations
 from penstock.lang.sql.scope import Relation, RowScope, unique_names
-from penstock.lang.sql.select import check_parts, output_columns
+from penstock.lang.sql.select import check_parts, output_columns, used_columns
 from penstock.model.operators import Input, Union
 from penstock.model.sources import Table
 from penstock.model.types import common_type
@@ -31,12 +31,17 @@ def plan_query(node: exp.Expr, context: Context) -> Input:
 
 
 def _not_a_query(node: exp.Expr, context: Context) -> InputError:
-    keywords = ((exp.Except, "EXCEPT"), (exp.Intersect, "INTERSECT"), (exp.Values, "VALUES"))
-    keyword = next((word for kind, word in keywords if isinstance(node, kind)), "this")
+    keyword, hint = "this", "Begin with SELECT."
+    if isinstance(node, exp.Except):
+        keyword, hint = "EXCEPT", "Use LEFT JOIN, and WHERE … IS NULL."
+    elif isinstance(node, exp.Intersect):
+        keyword, hint = "INTERSECT", "Use JOIN."
+    elif isinstance(node, exp.Values):
+        keyword = "VALUES"
     near = node.expression if isinstance(node, exp.SetOperation) else node
     return InputError(
         f"{keyword} is not supported in a query on a stream",
-        hint="Begin with SELECT.",
+        hint=hint,
         place=context.written.word(keyword, near),
     )
 
@@ -114,7 +119,7 @@ def _check_alike(first: Input, other: Input, node: exp.Expr, context: Context) -
 def _plan_select(select: exp.Select, context: Context) -> Input:
     check_parts(select, context)
     rows = RowScope(context.written, _relations(select, context), "SELECT")
-    input = join_relations(select, rows, context)
+    input = join_relations(select, rows, used_columns(select, rows), context)
     if is_grouped(select):
         return plan_grouped(select, rows, input, context)
     return context.mapped(select, input, output_columns(select, rows, rows))

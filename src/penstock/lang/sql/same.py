@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from penstock.lang.sql.graph import Graph, in_reading_order, renamed
-from penstock.lang.sql.tidy import drop_identities, merge_operators
+from penstock.lang.sql.graph import Graph, renamed
+from penstock.lang.sql.tidy import PASSES
 from penstock.model.expressions import all_of, conjuncts
 from penstock.model.operators import Filter, Operator, WindowJoin
 
@@ -20,7 +20,7 @@ def same_operators(one: tuple[Operator, ...], other: tuple[Operator, ...]) -> bo
 
 def _canonical(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
     graph = Graph(operators, operators[-1].name, {}, {})
-    for simplify in (in_reading_order, drop_identities, merge_operators):
+    for simplify in PASSES:
         graph = simplify(graph)
     names = {operator.name: f"operator_{at}" for at, operator in enumerate(graph.operators)}
     return tuple(_flat(operator) for operator in renamed(graph.operators, names))

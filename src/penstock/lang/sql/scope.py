@@ -134,6 +134,13 @@ class RowScope:
         """Whether any relation has a column called ``name``."""
         return any(True for _ in self._called(name))
 
+    def knows(self, node: exp.Column) -> bool:
+        """Whether ``node`` is a column of one relation, rather than * or an end of a window."""
+        aliases = [relation.alias.lower() for relation in self.relations]
+        if node.table:
+            return node.table.lower() in aliases and not isinstance(node.this, exp.Star)
+        return len(list(self._called(node.name))) == 1
+
     def shown(self, column: str) -> str:
         """A unique name as the person would write it."""
         own = self.own_name(Column(column)) or column
@@ -193,5 +200,5 @@ class RowScope:
                 f"then SELECT and HAVING know {name.lower()}.start and {name.lower()}.end.",
             )
         aliases = [relation.alias for relation in self.relations]
-        what = f"nothing called {name} is read here; there are {listed(aliases)}"
+        what = f"nothing called {name} is read here, only {listed(aliases)}"
         return self.written.error(node, what, suggestion(name, aliases))

@@ -61,13 +61,21 @@ def _items(select: exp.Select, rows: RowScope, scope: Scope) -> Iterator[Item]:
         if isinstance(node, exp.Alias):
             yield Item(node.alias, node.args["alias"], to_expression(node.this, scope))
         elif _is_star(node):
-            yield from _expanded(node, rows, scope)
+            if scope is not rows:
+                raise _star_of_groups(node, scope.written)
+            for name, own in _expanded(node, rows):
+                yield Item(own, node, Column(name))
         elif isinstance(node, exp.Column):
             expression = to_expression(node, scope)
             yield Item(_column_name(node, rows), node, expression)
         else:
             to_expression(node, scope)
             raise _unnamed(node, scope.written)
+
+
+def _star_of_groups(node: exp.Expr, written: Written) -> InputError:
+    hint = "Name the grouped columns and the aggregates."
+    return written.error(node, "* cannot be used with GROUP BY", hint)
 
 
 def _unnamed(node: exp.Expr, written: Written) -> InputError:
@@ -88,29 +96,37 @@ def _is_star(node: exp.Expr) -> bool:
     return isinstance(node, exp.Star) or isinstance(node.this, exp.Star)
 
 
-def _expanded(node: exp.Expr, rows: RowScope, scope: Scope) -> Iterator[Item]:
-    """The columns * stands for, less those after EXCEPT."""
-    if scope is not rows:
-        raise scope.written.error(
-            node, "* cannot be used with GROUP BY", "Name the grouped columns and the aggregates."
-        )
+def _expanded(node: exp.Expr, rows: RowScope) -> Iterator[tuple[str, str]]:
+    """The columns * stands for, less those after EXCEPT: unique name and own name."""
     star = node if isinstance(node, exp.Star) else node.this
     relations = (rows.relation(node.args["table"]),) if star is not node else rows.relations
-    left_out = {one.name for one in _left_out(star, relations, scope)}
+    left_out = set(_left_out(star, relations, rows))
     for relation in relations:
         for name, own in relation.own.items():
             if name not in left_out:
-                yield Item(own, node, Column(name))
+                yield name, own
 
 
-def _left_out(star: exp.Expr, relations: tuple[Relation, ...], scope: Scope) -> Iterator[Column]:
-    assert isinstance(scope, RowScope)
+def _left_out(star: exp.Expr, relations: tuple[Relation, ...], rows: RowScope) -> Iterator[str]:
     if star.args.get("replace") or star.args.get("rename"):
-        raise scope.written.error(star, "* can only be followed by EXCEPT", "List the columns.")
-    within = RowScope(scope.written, relations, "EXCEPT")
+        raise rows.written.error(star, "* can only be followed by EXCEPT", "List the columns.")
+    within = RowScope(rows.written, relations, "EXCEPT")
     for node in star.args.get("except_") or []:
-        column = node if isinstance(node, exp.Column) else exp.column(node)
-        yield Column(within.column(column))
+        yield within.column(node if isinstance(node, exp.Column) else exp.column(node))
+
+
+def used_columns(select: exp.Select, rows: RowScope) -> frozenset[str]:
+    """The columns that SELECT, GROUP BY and HAVING read, so that joins need not carry others."""
+    clauses = [select.args.get("group"), select.args.get("having")]
+    found: set[str] = set()
+    for node in [*select.expressions, *(one for one in clauses if one is not None)]:
+        if _is_star(node):
+            found.update(name for name, _ in _expanded(node, rows))
+            continue
+        for column in node.find_all(exp.Column):
+            if rows.knows(column):
+                found.add(rows.column(column))
+    return frozenset(found)
 
 
 def check_parts(select: exp.Select, context: Context) -> None:

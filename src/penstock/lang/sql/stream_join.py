@@ -16,9 +16,14 @@ from penstock.model.windows import TimeBound
 
 
 def with_stream(
-    joined: Joined, step: JoinStep, source: Input, rows: RowScope, context: Context
+    joined: Joined,
+    step: JoinStep,
+    source: Input,
+    later: frozenset[str],
+    rows: RowScope,
+    context: Context,
 ) -> Joined:
-    """The rows so far with those of one more stream.
+    """The rows so far with those of one more stream; only columns needed ``later`` are kept.
 
     Conditions on the new stream alone are checked before the join, those that the time bound
     or the equal keys do not express while joining.
@@ -30,11 +35,12 @@ def with_stream(
     shared = tuple(one for one in step.on if one not in alone)
     bound, rest = _bound(joined, shared, right_time, relation, rows, context)
     pairs, residual = split_equal(rest, joined.columns)
+    needed = later.union(*(one.columns for one in residual), {right_time})
     taken = (*rows.schema.names, *joined.input.schema.names)
     left_keys = join_keys([one for one, _ in pairs], "key", taken)
     right_keys = join_keys([other for _, other in pairs], "right_key", taken)
-    left = with_keys(joined.input, left_keys, relation.node, context)
-    right = _renamed(relation, source, alone, right_keys, context)
+    left = with_keys(joined.input, left_keys, needed, relation.node, context)
+    right = _renamed(relation, source, alone, right_keys, needed, context)
     equal = tuple((one, other) for (one, _), (other, _) in zip(left_keys, right_keys, strict=True))
     output = context.add(
         relation.node,
@@ -89,7 +95,12 @@ def _unbounded(
 
 
 def _renamed(
-    relation: Relation, source: Input, alone: Conditions, keys: Keys, context: Context
+    relation: Relation,
+    source: Input,
+    alone: Conditions,
+    keys: Keys,
+    needed: frozenset[str],
+    context: Context,
 ) -> Input:
     """A relation's rows that meet its own conditions, under the names of this SELECT."""
 
@@ -97,6 +108,7 @@ def _renamed(
         return Column(relation.own[part.name]) if isinstance(part, Column) else None
 
     in_own = tuple(replace(one, expression=transform(one.expression, own)) for one in alone)
-    columns = [(name, Column(column)) for name, column in relation.own.items()]
+    kept = needed | {name for name, _ in keys}
+    columns = [(name, Column(column)) for name, column in relation.own.items() if name in kept]
     added = [(name, transform(key, own)) for name, key in computed(keys)]
     return context.mapped(relation.node, filtered(source, in_own, context), (*columns, *added))

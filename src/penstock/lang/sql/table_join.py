@@ -6,14 +6,19 @@ from dataclasses import replace
 
 from penstock.lang.sql.conditions import JoinStep, split_equal
 from penstock.lang.sql.context import Context
-from penstock.lang.sql.joined import Joined, filtered, join_keys, with_keys
+from penstock.lang.sql.joined import Joined, computed, filtered, join_keys, with_keys
 from penstock.model.expressions import Column
 from penstock.model.operators import SqlRead, TableJoin
 from penstock.model.sources import Table
 
 
-def with_table(joined: Joined, step: JoinStep, table: Table, context: Context) -> Joined:
-    """The rows so far with the columns of a table's rows; other conditions are checked after."""
+def with_table(
+    joined: Joined, step: JoinStep, table: Table, later: frozenset[str], context: Context
+) -> Joined:
+    """The rows so far with the columns of a table's rows that are needed ``later``.
+
+    Conditions other than equal columns are checked afterwards.
+    """
     relation = step.relation
     pairs, rest = split_equal(step.on, joined.columns, plain=True)
     if rest and step.join == "left":
@@ -23,13 +28,16 @@ def with_table(joined: Joined, step: JoinStep, table: Table, context: Context) -
             "Use JOIN, or move the condition into a subquery that reads the stream.",
         )
     keys = join_keys([one for one, _ in pairs], "key", joined.input.schema.names)
-    input = with_keys(joined.input, keys, relation.node, context)
+    needed = later.union(*(one.columns for one in rest))
+    input = joined.input
+    if computed(keys):
+        input = with_keys(input, keys, needed, relation.node, context)
     compared = [other.name for _, other in pairs if isinstance(other, Column)]
     equal = tuple(
         (key, relation.own[column]) for (key, _), column in zip(keys, compared, strict=True)
     )
     kind = TableJoin if table.database is None else SqlRead
-    columns = tuple(relation.own.items())
+    columns = tuple(pair for pair in relation.own.items() if pair[0] in needed)
     output = context.add(
         relation.node, lambda name: kind(name, input, table, equal, columns, step.join)
     )

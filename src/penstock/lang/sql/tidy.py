@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from penstock.lang.sql.graph import Graph, is_identity, rewired
+from penstock.lang.sql.graph import Graph, in_reading_order, is_identity, rewired
 from penstock.model.expressions import (
     Column,
     Expression,
@@ -101,3 +101,12 @@ def _composed(operator: Map, below: Map) -> Map | None:
 
     columns = tuple((name, transform(one, substituted)) for name, one in operator.columns)
     return Map(operator.name, below.input, columns)
+
+
+# What is done to a query once it is understood, in this order.
+PASSES: tuple[Callable[[Graph], Graph], ...] = (
+    in_reading_order,
+    drop_identities,
+    merge_operators,
+    in_reading_order,
+)

@@ -14,19 +14,20 @@ from penstock.spark.sinks.parquet import ParquetWriter
 
 
 class DirectorySink:
-    """Appends each batch to the directory as ``batch=<id>``.
+    """Appends each batch to the directory as ``batch=<life>-<id>``.
 
     A batch is written aside and renamed into place, so readers never see half of one, and a batch
     offered again finds itself already there. Names with a dot or underscore in front are scratch.
     """
 
-    def __init__(self, sink: FileSink) -> None:
+    def __init__(self, sink: FileSink, life: str) -> None:
         self._sink = sink
+        self._life = life
         self._parquet = ParquetWriter()
 
     def write(self, rows: DataFrame, batch: Batch) -> int:
-        staging = self._sink.path / f"_staging-{batch.id}"
-        final = self._sink.path / f"batch={batch.id:08d}"
+        staging = self._sink.path / f"_staging-{self._life}-{batch.id}"
+        final = self._sink.path / f"batch={self._life}-{batch.id:08d}"
         count = self._staged(rows, staging)
         if count and not final.exists():
             staging.rename(final)
