@@ -26,7 +26,8 @@ help: ## Show these targets
 	@awk -F ': .*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
 
 run: $(READY) ## Run the example: nodes, queries, live table
-	@$(BIN)/penstock run examples/ami/ami.yaml --fresh
+	@rm -rf examples/ami/.penstock
+	@$(BIN)/penstock run examples/ami/ami.yaml
 
 test: check ## Everything that is tested, with Spark
 	$(BIN)/pytest -m "spark or system"

@@ -25,7 +25,7 @@ queries:
   peaks: SELECT home, ts, kwh FROM readings WHERE kwh > 1.5
   hourly:
     sql: |
-      SELECT district, window.end AS at, count(*) AS readings, sum(kwh) AS kwh
+      SELECT district, window.end AS at, count(*) AS readings, max(kwh) AS kwh
       FROM readings GROUP BY district, window(ts, '1 hour')
     to: {{files: out, format: csv}}
 """

@@ -25,11 +25,12 @@ class Column:
     rank: int = 0
     right: bool = True
     style: str = ""
+    least: int = 0
 
     @property
     def width(self) -> int:
-        """The width of its widest cell."""
-        return max(map(cell_len, (self.title, *self.cells)))
+        """The width of its widest cell, or ``least``, for what is known to become wider."""
+        return max(self.least, *map(cell_len, (self.title, *self.cells)))
 
 
 def fitted(columns: Sequence[Column], width: int) -> list[Column]:

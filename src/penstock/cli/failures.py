@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import tempfile
+import textwrap
 import traceback
 from contextvars import ContextVar
 from datetime import datetime
@@ -19,10 +21,32 @@ LOG_FOLDER: ContextVar[Path | None] = ContextVar("LOG_FOLDER", default=None)
 def reported(error: BaseException) -> int:
     """Tells a person about an error on standard error; the exit code to leave with."""
     if isinstance(error, PenstockError):
-        print(error, file=sys.stderr)
+        print(_wrapped(str(error)), file=sys.stderr)
         return error.exit_code
-    print(_bug_line(error), file=sys.stderr)
+    print(_wrapped(_bug_line(error)), file=sys.stderr)
     return RunError.exit_code
+
+
+def _wrapped(text: str) -> str:
+    """The text with lines that end between words, where a terminal would break them anywhere."""
+    if not sys.stderr.isatty():
+        return text
+    width = shutil.get_terminal_size().columns
+    return "\n".join(
+        line if len(line) <= width or line.startswith(" ") else wrapped(line, width)
+        for line in text.splitlines()
+    )
+
+
+def wrapped(line: str, width: int) -> str:
+    """A line as several; paths and commands stay whole.
+
+    >>> print(wrapped("no file /a/long-path/to/it. Is it there?", 20))
+    no file
+    /a/long-path/to/it.
+    Is it there?
+    """
+    return textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
 
 
 def _bug_line(error: BaseException) -> str:

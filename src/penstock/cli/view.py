@@ -71,13 +71,17 @@ def _fragment_columns(statuses: Sequence[FragmentStatus]) -> list[Column]:
         Column("rows out", cells(lambda one: count(one.rows_out)), 0),
         Column("batch ms", cells(_batch_ms), 4),
         Column("state rows", cells(lambda one: count(one.state_rows)), 5),
-        Column("event time", cells(lambda one: moment(one.watermark_ms)), 1, right=False),
+        Column("event time", cells(_event_time), 1, right=False, least=len(moment(0))),
         Column("", cells(lambda one: "✓" if one.is_finished else " "), 0, style="green"),
     ]
 
 
 def _rate(status: FragmentStatus) -> str:
     return "" if status.is_finished else count(status.rows_in_per_s)
+
+
+def _event_time(status: FragmentStatus) -> str:
+    return moment(status.watermark_ms)
 
 
 def _batch_ms(status: FragmentStatus) -> str:

@@ -41,6 +41,11 @@ class DeadLetters:
             write_text(self.folder / name, "\n".join(lines) + "\n")
         return len(lines)
 
+    def forget(self, part: str) -> None:
+        """Drops what was kept of a part that is about to be read again, perhaps differently."""
+        for path in self.folder.glob(f"{part}.*.jsonl"):
+            path.unlink(missing_ok=True)
+
     def counts(self) -> dict[str, int]:
         """How many rows were set aside, by kind.
 
@@ -49,9 +54,9 @@ class DeadLetters:
         by_reader: dict[tuple[str, str], int] = {}
         for path in self.folder.glob("*.jsonl") if self.folder.is_dir() else ():
             part, kind, _ = path.name.rsplit(".", 2)
-            what, _, count = kind.partition("-")
+            what, _, number = kind.partition("-")
             key = (what, part.rpartition("-")[0])
-            by_reader[key] = by_reader.get(key, 0) + int(count)
+            by_reader[key] = by_reader.get(key, 0) + int(number)
         totals = {"malformed": 0, "late": 0}
         for (what, _), count in by_reader.items():
             totals[what] = max(totals[what], count)

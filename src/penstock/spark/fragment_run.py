@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -108,7 +108,10 @@ class FragmentRun:
             watermark_us: int | None = offsets.watermark_us or None
             ended = offsets.all_ended and offsets.time_is_over
         else:
-            watermark_us, ended = offsets.reached_us, offsets.all_ended
+            # Readers that learn the time only from the rows leave it to Spark, one batch behind.
+            reached_us = offsets.reached_us
+            watermark_us = offsets.watermark_us or None if reached_us is None else reached_us
+            ended = offsets.all_ended
         if watermark_us is not None:
             watermark_us -= self.fragment.delay_us
         return Batch(batch_id, watermark_us, ended)
@@ -117,5 +120,3 @@ class FragmentRun:
         """Ends the query; a batch under way is taken up again at the next start."""
         self.query.stop()
 
-
-Show = Callable[[str, object], None]

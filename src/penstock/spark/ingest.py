@@ -24,13 +24,15 @@ from penstock.feeds.files import Piece, Reject, read_pieces
 from penstock.feeds.lateness import sift
 from penstock.model.sources import DirectorySource, ReplaySource, Stream
 from penstock.spark.channels.channel import Writer
-from penstock.spark.channels.durable import read_text
 from penstock.spark.channels.manifest import ChannelFile
 from penstock.spark.dead_letters import DeadLetters
 from penstock.spark.sources.beats import END_OF_TIME_US
+from penstock.spark.taken import TakenFiles
 
 _ROWS_PER_COMMIT = 200_000
 _ROW_GROUP = 50_000
+_LAST_PIECE = 1 << 30
+_NO_TIME = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True)
@@ -38,13 +40,15 @@ class Progress:
     """How far the intake has come: kept in every manifest, read back after a restart.
 
     ``files`` are taken whole; of the next one ``pieces`` are loaded, and ``rows`` of those pieces
-    are out.
+    are out. ``latest_us`` is the latest event time of a row; ``high_water_us``, by which rows are
+    late or not, runs ahead of it where time has passed without rows.
     """
 
     files: int = 0
     pieces: int = 0
     rows: int = 0
     high_water_us: int | None = None
+    latest_us: int | None = None
 
     @classmethod
     def after(cls, writer: Writer) -> Progress:
@@ -56,7 +60,8 @@ class Progress:
 class Ingest:
     """Moves one stream's files into its channel, step by step.
 
-    ``folder`` keeps ``taken``, the names of the files in the order they were accepted.
+    ``folder`` keeps ``taken``, the names of the files in the order they were accepted. A step
+    that fails leaves nothing behind and may be tried again.
     """
 
     def __init__(self, stream: Stream, writer: Writer, folder: Path, letters: DeadLetters) -> None:
@@ -65,14 +70,18 @@ class Ingest:
         self._source = stream.source
         self._writer = writer
         self._letters = letters
-        self._taken_log = folder / "taken"
         folder.mkdir(parents=True, exist_ok=True)
-        self._taken = (read_text(self._taken_log) or "").splitlines()
-        self._progress = Progress.after(writer)
-        self._pieces: Iterator[tuple[int, Piece]] | None = None
-        self._waiting: Piece | None = None
+        self._taken = TakenFiles(folder / "taken")
         self._anchor: tuple[float, int] | None = None
         self._last_rows_s = time.monotonic()
+        self._go_back()
+
+    def _go_back(self) -> None:
+        """Forgets all that is not in the channel."""
+        self._progress = Progress.after(self._writer)
+        self._pieces: Iterator[tuple[int, Piece]] | None = None
+        self._waiting: Piece | None = None
+        self._may_repeat = True
 
     @property
     def is_finished(self) -> bool:
@@ -81,11 +90,17 @@ class Ingest:
 
     def step(self) -> bool:
         """Commits what is there now, up to a batch; whether there was anything."""
-        if self.is_finished:
-            return False
+        try:
+            return not self.is_finished and self._step()
+        except BaseException:
+            self._go_back()
+            raise
+
+    def _step(self) -> bool:
         gathered, rejects, progress = self._gather()
         exhausted = not gathered and self._is_exhausted(progress)
         if not gathered and not rejects and not exhausted:
+            self._progress = progress
             return self._let_time_pass()
         self._commit(gathered, rejects, progress, exhausted)
         return True
@@ -94,13 +109,14 @@ class Ingest:
         tables: list[pa.Table] = []
         rejects: list[Reject] = []
         progress, rows = self._progress, 0
-        while rows < _ROWS_PER_COMMIT:
+        while rows + len(rejects) < _ROWS_PER_COMMIT:
             piece, progress = self._next_piece(progress)
             if piece is None:
                 break
             rejects += piece.rejects
             due = self._due(piece.rows)
-            tables.append(piece.rows.slice(0, due))
+            if due:
+                tables.append(piece.rows.slice(0, due))
             rows += due
             progress = replace(progress, rows=progress.rows + due)
             if due < piece.rows.num_rows:
@@ -132,9 +148,9 @@ class Ingest:
         """The pieces of a file from where a former process stopped."""
         skip = progress.rows
         try:
-            for number, piece in enumerate(
-                read_pieces(path, self._source.format, self._source.layout, self._stream.shape.schema)
-            ):
+            source, schema = self._source, self._stream.shape.schema
+            pieces = read_pieces(path, source.format, source.layout, schema)
+            for number, piece in enumerate(pieces):
                 dropped = min(skip, piece.rows.num_rows)
                 skip -= dropped
                 yield number, Piece(piece.rows.slice(dropped), piece.rejects)
@@ -142,38 +158,42 @@ class Ingest:
             if isinstance(self._source, ReplaySource):
                 raise
             empty = arrow_schema(self._stream.shape.schema).empty_table()
-            yield 1 << 30, Piece(empty, (Reject(path.name, 0, str(error), ""),))
+            yield _LAST_PIECE, Piece(empty, (Reject(path.name, 0, str(error), ""),))
 
     def _file(self, index: int) -> Path | None:
         if isinstance(self._source, ReplaySource):
             return self._source.path if index == 0 else None
-        if index >= len(self._taken):
-            self._accept_new()
-        return self._source.path / self._taken[index] if index < len(self._taken) else None
+        if index >= len(self._taken.names):
+            self._taken.add(self._new_files())
+        names = self._taken.names
+        return self._source.path / names[index] if index < len(names) else None
 
-    def _accept_new(self) -> None:
+    def _new_files(self) -> list[str]:
         assert isinstance(self._source, DirectorySource)
-        known = set(self._taken)
-        names = sorted(
-            entry.name
-            for entry in self._source.path.iterdir()
-            if entry.is_file() and _is_whole(entry.name, self._source.pattern)
-        )
-        new = [name for name in names if name not in known]
-        if new:
-            with self._taken_log.open("a", encoding="utf-8") as log:
-                log.writelines(f"{name}\n" for name in new)
-            self._taken += new
+        folder, pattern = self._source.path, self._source.pattern
+        try:
+            names = [entry.name for entry in folder.iterdir()]
+        except FileNotFoundError:
+            raise InputError(
+                f"stream {self._stream.name} reads from {folder}, and there is no such directory",
+                hint="Make it, or correct the path.",
+            ) from None
+        new = (one for one in names if one not in self._taken and _is_whole(one, pattern))
+        return sorted(one for one in new if (folder / one).is_file())
 
     def _due(self, rows: pa.Table) -> int:
         """How many of these rows a replay has come to by now."""
         speedup = self._source.speedup if isinstance(self._source, ReplaySource) else None
         if speedup is None or rows.num_rows == 0 or self._stream.shape.event_time is None:
             return int(rows.num_rows)
-        times = rows[self._stream.shape.event_time].cast(pa.int64())
-        highest = np.maximum.accumulate(pc.fill_null(times, 0).to_numpy())
+        times = pc.fill_null(rows[self._stream.shape.event_time].cast(pa.int64()), _NO_TIME)
+        highest = np.maximum.accumulate(times.to_numpy())
         if self._anchor is None:
-            self._anchor = (time.monotonic(), self._progress.high_water_us or int(highest[0]))
+            known = highest[highest > _NO_TIME]
+            if not len(known):
+                return int(rows.num_rows)
+            latest_us = self._progress.latest_us
+            self._anchor = (time.monotonic(), int(known[0]) if latest_us is None else latest_us)
         wall_s, event_us = self._anchor
         now_us = event_us + (time.monotonic() - wall_s) * speedup * 1e6
         return int(np.searchsorted(highest, now_us, side="right"))
@@ -183,16 +203,20 @@ class Ingest:
             return False
         if isinstance(self._source, ReplaySource):
             return progress.files >= 1
-        return self._source.finished and progress.files >= len(self._taken)
+        return self._source.finished and progress.files >= len(self._taken.names)
 
     def _let_time_pass(self) -> bool:
-        """Moves an idle stream's time on after its timeout."""
-        timeout_us, high_us = self._stream.idle_timeout_us, self._progress.high_water_us
-        quiet_us = int((time.monotonic() - self._last_rows_s) * 1e6)
-        if timeout_us is None or high_us is None or quiet_us < timeout_us:
+        """Moves an idle stream's time on each time its timeout has passed."""
+        timeout_us, lateness_us = self._stream.idle_timeout_us, self._stream.lateness_us
+        latest_us, high_us = self._progress.latest_us, self._progress.high_water_us
+        if timeout_us is None or lateness_us is None or latest_us is None or high_us is None:
             return False
-        moved = high_us + max(quiet_us, self._stream.lateness_us or 0)
-        self._commit([], [], replace(self._progress, high_water_us=moved), False)
+        quiet_us = int((time.monotonic() - self._last_rows_s) * 1e6)
+        waited_us = quiet_us // timeout_us * timeout_us
+        moved_us = latest_us + max(waited_us, lateness_us)
+        if not waited_us or moved_us <= high_us:
+            return False
+        self._commit([], [], replace(self._progress, high_water_us=moved_us), False)
         return True
 
     def _commit(
@@ -200,22 +224,32 @@ class Ingest:
     ) -> None:
         sequence = 0 if self._writer.last is None else self._writer.last.sequence + 1
         part = f"ingest-{sequence:010d}"
+        if self._may_repeat:
+            self._letters.forget(part)
         self._letters.put_rejects(part, rejects)
         empty = arrow_schema(self._stream.shape.schema).empty_table()
-        rows = pa.concat_tables([empty, *tables])
-        if self._stream.lateness_us is not None and self._stream.shape.event_time is not None:
-            sifted = sift(
-                rows,
-                self._stream.shape.event_time,
-                self._stream.lateness_us,
-                progress.high_water_us,
-            )
-            self._letters.put_late(part, sifted.late)
-            rows, progress = sifted.kept, replace(progress, high_water_us=sifted.high_water_us)
+        rows, progress = self._sifted(part, pa.concat_tables([empty, *tables]), progress)
         files = self._written(rows, sequence)
         state = vars(progress)
         self._writer.commit(sequence, files, self._watermark_us(progress, ended), ended, state)
-        self._progress, self._last_rows_s = progress, time.monotonic()
+        self._progress, self._may_repeat = progress, False
+        if tables:
+            self._last_rows_s = time.monotonic()
+
+    def _sifted(self, part: str, rows: pa.Table, progress: Progress) -> tuple[pa.Table, Progress]:
+        """The rows in time, those too late set aside; how far the stream's time has come."""
+        event_time, lateness_us = self._stream.shape.event_time, self._stream.lateness_us
+        if event_time is None:
+            return rows, progress
+        latest_us = pc.max(rows[event_time].cast(pa.int64())).as_py()
+        if latest_us is not None:
+            known_us = latest_us if progress.latest_us is None else progress.latest_us
+            progress = replace(progress, latest_us=max(latest_us, known_us))
+        if lateness_us is None:
+            return rows, progress
+        sifted = sift(rows, event_time, lateness_us, progress.high_water_us)
+        self._letters.put_late(part, sifted.late)
+        return sifted.kept, replace(progress, high_water_us=sifted.high_water_us)
 
     def _watermark_us(self, progress: Progress, ended: bool) -> int | None:
         if ended:
@@ -232,14 +266,21 @@ class Ingest:
             low, high = rows.num_rows * k // parts, rows.num_rows * (k + 1) // parts
             if high > low:
                 name = f"{sequence:010d}-{self._writer.epoch}-{k}.parquet"
-                path = self._writer.channel.data / name
-                pq.write_table(rows.slice(low, high - low), path, compression="lz4")
+                _write_parquet(rows.slice(low, high - low), self._writer.channel.data / name)
                 files.append(ChannelFile(name, high - low))
         return files
 
 
 def _is_whole(name: str, pattern: str) -> bool:
     return not name.startswith((".", "_")) and not name.endswith(".tmp") and fnmatch(name, pattern)
+
+
+def _write_parquet(rows: pa.Table, path: Path) -> None:
+    try:
+        pq.write_table(rows, path, compression="lz4")
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
 
 
 class IngestThread(threading.Thread):

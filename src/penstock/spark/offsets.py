@@ -39,10 +39,11 @@ def batch_offsets(checkpoint: Path, batch_id: int) -> BatchOffsets:
     """Reads the entry that Spark wrote before it started the batch."""
     path = checkpoint / "offsets" / str(batch_id)
     try:
-        version, metadata, *sources = path.read_text(encoding="utf-8").splitlines()
+        _, metadata, *sources = path.read_text(encoding="utf-8").splitlines()
         watermark_ms = int(json.loads(metadata)["batchWatermarkMs"])
-        offsets = tuple(json.loads(one) for one in sources if one != "-")
-    except (OSError, ValueError, KeyError) as error:
+        # Spark writes a dash for a source that has not told where it is.
+        offsets = tuple({} if one == "-" else json.loads(one) for one in sources)
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise RunError(
             f"Spark's offset log {path} cannot be read ({error})",
             hint="Restore the file from a backup, or start afresh with --fresh.",

@@ -7,6 +7,7 @@ import hashlib
 import os
 import shutil
 import uuid
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -69,6 +70,15 @@ class StateFolder:
         is a new batch, not the one they already took.
         """
         path = self.path / "life"
+        create_once(path, uuid.uuid4().hex[:8])
+        return read_text(path) or ""
+
+    def incarnation(self) -> str:
+        """A name for this life of the deployment: another after the state was cleared.
+
+        Batch numbers begin at 0 again then, so sinks that remember them need to tell lives apart.
+        """
+        path = self.path / "incarnation"
         create_once(path, uuid.uuid4().hex[:8])
         return read_text(path) or ""
 

@@ -183,11 +183,11 @@ def test_tables_add_columns() -> None:
         q_table_join = table_join(q_filter)
             inner with districts on district = districts.district
         q_filter_2 = filter(q_table_join) (`people` > 5)
-        q = map(q_filter_2) home, city, `right_district` AS same
+        q = map(q_filter_2) home, city, same
         """)
     join = operators(text)[1]
     assert dict(join.columns) == {  # type: ignore[attr-defined]
-        "right_district": "district",
+        "same": "district",
         "city": "city",
         "people": "people",
     }

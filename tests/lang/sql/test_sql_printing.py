@@ -110,6 +110,8 @@ def test_other_queries_are_read_by_name() -> None:
     whole = Network(network(large).streams, (*large, *few), queries)
     assert query_sql(whole, "few") == "SELECT home\nFROM large\nWHERE home < 'c'"
     assert query_sql(whole, "readings") == "SELECT *\nFROM readings"
+    with pytest.raises(InputError, match="no stream lage"):
+        query_sql(whole, "lage")
 
 
 def test_what_sql_cannot_express_is_read_by_name() -> None:
@@ -171,7 +173,7 @@ def looked_up(name: str, input: Input) -> tuple[Operator, ...]:
     return (first, TableJoin(name, Input(first.name, first.output), DISTRICTS, equal, columns))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.lists(
         st.sampled_from([kept, renamed, extended, grouped, doubled, paired, looked_up]),

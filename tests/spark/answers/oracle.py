@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 
 import duckdb
@@ -126,7 +127,7 @@ class Oracle:
 
     def __init__(self) -> None:
         self._duck = duckdb.connect()
-        self._duck.execute("SET TimeZone = 'UTC'")
+        self.execute("SET TimeZone = 'UTC'")
         self.late: dict[str, int] = {}
 
     def generated(self, network: Network) -> Oracle:
@@ -150,7 +151,7 @@ class Oracle:
             "arrival", pa.array(range(rows.num_rows), pa.int64())
         )
         self._duck.register("arriving", arriving)
-        self._duck.execute(f"CREATE TABLE {name}_arrivals AS SELECT * FROM arriving")
+        self.execute(f"CREATE TABLE {name}_arrivals AS SELECT * FROM arriving")
         self._duck.unregister("arriving")
         self.sift(name, event_time, lateness_us)
 
@@ -171,17 +172,16 @@ class Oracle:
         self.late[name] = self._count(f"{name}_arrivals") - self._count(name)
 
     def _count(self, table: str) -> int:
-        found = self._duck.execute(f"SELECT count(*) FROM {table}").fetchone()
-        assert found is not None
-        return int(found[0])
+        ((count,),) = self._duck.execute(f"SELECT count(*) FROM {table}").fetchall()
+        return int(count)
 
     def execute(self, sql: str) -> None:
         """Runs a statement, for example to make a view that several queries read."""
-        self._duck.execute(sql)
+        self._duck.execute(sql).fetchall()
 
     def table(self, sql: str) -> pa.Table:
         """The result of a query."""
-        return self._duck.execute(sql).to_arrow_table()
+        return self._duck.sql(sql).to_arrow_table()
 
     def rows(self, sql: str) -> list[Row]:
         """The rows of a query, as values that can be compared."""
@@ -205,6 +205,8 @@ def rows_of(table: pa.Table) -> list[Row]:
 def _value(value: object) -> object:
     if isinstance(value, float):
         return float(f"{value:.{_DIGITS}g}") + 0.0  # minus zero is zero
+    if isinstance(value, Decimal):
+        return int(value)  # DuckDB's sums of integers have 128 bits
     if isinstance(value, datetime) and value.tzinfo is not None:
         return value.astimezone(UTC).replace(tzinfo=None)
     return value

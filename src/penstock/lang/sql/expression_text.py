@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from enum import IntEnum
+from math import isfinite, isnan
 
 from sqlglot import exp
 
@@ -167,6 +168,9 @@ def _literal(value: Scalar) -> exp.Expr:
             return exp.Null()
         case bool():
             return exp.Boolean(this=value)
+        case float() if not isfinite(value):
+            name = "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
+            return exp.TryCast(this=exp.Literal.string(name), to=_type(DataType.DOUBLE))
         case int() | float():
             number = exp.Literal.number(repr(abs(value)))
             return exp.Neg(this=number) if repr(value).startswith("-") else number

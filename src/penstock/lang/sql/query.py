@@ -131,7 +131,7 @@ def _relations(select: exp.Select, context: Context) -> tuple[Relation, ...]:
     relations: list[Relation] = []
     for node in nodes:
         taken = tuple(name for one in relations for name in one.names)
-        relation = _relation(node, taken, context)
+        relation = _relation(node, taken, select, context)
         if relation.alias.lower() in [one.alias.lower() for one in relations]:
             raise context.written.error(
                 node, f"{relation.alias} is read twice", "Give one of them another name with AS."
@@ -140,7 +140,9 @@ def _relations(select: exp.Select, context: Context) -> tuple[Relation, ...]:
     return tuple(relations)
 
 
-def _relation(node: exp.Expr, taken: tuple[str, ...], context: Context) -> Relation:
+def _relation(
+    node: exp.Expr, taken: tuple[str, ...], select: exp.Select, context: Context
+) -> Relation:
     source: Input | Table
     if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Query):
         only(context, node, ("this", "alias", "with_"), "a subquery")
@@ -160,7 +162,20 @@ def _relation(node: exp.Expr, taken: tuple[str, ...], context: Context) -> Relat
         raise context.written.error(
             node, "FROM reads streams, tables and subqueries only", "Name one of them."
         )
-    return Relation(alias, title, source, node, unique_names(source.schema, taken))
+    wished = _selected_as(select, alias, source) if isinstance(source, Table) else {}
+    return Relation(alias, title, source, node, unique_names(source.schema, taken, wished))
+
+
+def _selected_as(select: exp.Select, alias: str, table: Table) -> dict[str, str]:
+    """The names a SELECT list gives to columns of a table, which can have them from the start."""
+    names: dict[str, str] = {}
+    for item in select.expressions:
+        column = item.this
+        if isinstance(item, exp.Alias) and isinstance(column, exp.Column):
+            field = table.schema.find(column.name)
+            if field is not None and column.table.lower() == alias.lower():
+                names.setdefault(field.name, item.alias)
+    return names
 
 
 def _title(node: exp.Table, source: Input | Table) -> str:

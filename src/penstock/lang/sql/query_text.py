@@ -30,7 +30,7 @@ from penstock.lang.sql.same import same_operators
 from penstock.lang.sql.scope import fresh
 from penstock.lang.sql.select_text import Block, Stage, block_text
 from penstock.model.expressions import Column
-from penstock.model.network import Network
+from penstock.model.network import Network, unknown_stream
 from penstock.model.operators import (
     Aggregate,
     Filter,
@@ -51,6 +51,8 @@ _KIND = re.compile(r"\d+|(filter|map|union|aggregate|join|table_join|sql_read)(_
 
 def query_sql(network: Network, stream: str) -> str:
     """The query behind ``stream`` as SQL, reading other queries and outside streams by name."""
+    if stream not in network.shapes:
+        raise unknown_stream(stream, network.shapes)
     operators = _behind(network, stream)
     if not operators:
         return f"SELECT *\nFROM {node_sql(name_node(stream))}"

@@ -7,7 +7,7 @@ keeps its names; a later one's column that would clash is called ``right_<name>`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -76,15 +76,22 @@ def fresh(wanted: str, taken: Iterable[str]) -> str:
     return name
 
 
-def unique_names(schema: Schema, taken: tuple[str, ...]) -> tuple[str, ...]:
-    """Names for the columns of a further relation that clash with none in ``taken``."""
-    folded = {one.lower() for one in taken}
-    kept = [one for one in schema.names if one.lower() not in folded]
-    names: list[str] = []
-    for name in schema.names:
-        clashes = name.lower() in folded
-        names.append(fresh(f"right_{name}", (*taken, *kept, *names)) if clashes else name)
-    return tuple(names)
+def unique_names(
+    schema: Schema, taken: Collection[str], wished: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Names for the columns of a further relation that clash with none in ``taken``.
+
+    A column has the name that is wished for it, else its own, else ``right_<name>``.
+    """
+    names: dict[str, str] = {}
+    for source in (wished, {one: one for one in schema.names}):
+        for own, name in source.items():
+            if own not in names and fresh(name, (*taken, *names.values())) == name:
+                names[own] = name
+    for own in schema.names:
+        if own not in names:
+            names[own] = fresh(f"right_{own}", (*taken, *names.values()))
+    return tuple(names[own] for own in schema.names)
 
 
 @dataclass(frozen=True)
@@ -199,6 +206,8 @@ class RowScope:
                 f"Write GROUP BY {name.lower()}(time, 'size'); "
                 f"then SELECT and HAVING know {name.lower()}.start and {name.lower()}.end.",
             )
-        aliases = [relation.alias for relation in self.relations]
+        aliases = [relation.alias for relation in self.relations if relation.alias]
+        if not aliases:
+            return self.written.error(node, f"nothing called {name} here", "Name the column alone.")
         what = f"nothing called {name} is read here, only {listed(aliases)}"
         return self.written.error(node, what, suggestion(name, aliases))

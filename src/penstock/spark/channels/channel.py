@@ -7,24 +7,24 @@ Layout of a channel's folder::
     data/              the batches' Parquet files
     readers/NAME       the next sequence number each reader needs
 
-Appending costs the same however long the log is; a reader lists only what is new.
+Appending costs the same however long the log is; a reader opens only what is new.
 """
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from penstock.spark.channels.durable import create_once, read_text, write_text
-from penstock.spark.channels.manifest import ChannelFile, Manifest
 from penstock.errors import RunError
 from penstock.model.schema import checked_name
+from penstock.spark.channels.durable import create_once, read_number, read_text, write_text
+from penstock.spark.channels.manifest import ChannelFile, Manifest
 
 _ENTRY = re.compile(r"(\d{8,})\.json")
+_MUST_STOP = "This writer is no longer the owner and must stop."
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Channel:
 
     def sequences(self) -> list[int]:
         """The numbers of all manifests still kept, in order."""
-        names = (_ENTRY.fullmatch(name) for name in os.listdir(self.folder / "log"))
+        names = (_ENTRY.fullmatch(path.name) for path in (self.folder / "log").iterdir())
         return sorted(int(found.group(1)) for found in names if found)
 
     def manifests(self, start: int, stop: int) -> list[Manifest]:
@@ -78,12 +78,15 @@ class Channel:
         kept = self.sequences()
         return self.manifest(kept[-1]) if kept else None
 
-    def newer(self, start: int) -> list[Manifest]:
-        """All manifests from ``start`` on that are there already."""
-        found = []
-        while (manifest := self.manifest(start + len(found))) is not None:
-            found.append(manifest)
-        return found
+    def oldest(self) -> int:
+        """The number of the oldest batch still kept; 0 in an empty channel."""
+        return min(self.sequences(), default=0)
+
+    def newer(self, start: int) -> Iterator[Manifest]:
+        """The manifests from ``start`` on that are there already, opened one by one."""
+        while (manifest := self.manifest(start)) is not None:
+            yield manifest
+            start += 1
 
     def register(self, reader: str) -> None:
         """Makes ``reader`` one for whom data is kept; one already known keeps its place."""
@@ -94,27 +97,32 @@ class Channel:
         write_text(self._reader(reader), str(sequence))
 
     def needed_from(self) -> int:
-        """The first batch that some reader still needs; 0 when nobody reads."""
+        """The first batch that some reader still needs.
+
+        It is 0 when nobody reads: who will read the channel may only be about to register.
+        """
         places = [
-            int(text)
-            for name in os.listdir(self.folder / "readers")
-            if not name.startswith(".") and (text := read_text(self.folder / "readers" / name))
+            read_number(path)
+            for path in (self.folder / "readers").iterdir()
+            if not path.name.startswith(".")
         ]
-        return min(places, default=0)
+        return min((one for one in places if one is not None), default=0)
 
     def _reader(self, name: str) -> Path:
         return self.folder / "readers" / checked_name(name, "reader")
 
-    def free(self) -> int:
-        """Deletes batches that every reader is past, always keeping the newest; how many."""
-        needed = self.needed_from()
-        done = [one for one in self.sequences()[:-1] if one < needed]
-        for sequence in done:
+    def free(self, kept: range) -> range:
+        """Deletes the batches among ``kept`` that every reader is past; those left.
+
+        The newest always stays: it says where to go on.
+        """
+        start = max(kept.start, min(self.needed_from(), kept.stop - 1))
+        for sequence in range(kept.start, start):
             manifest = self.manifest(sequence)
             for file in manifest.files if manifest else ():
                 (self.data / file.name).unlink(missing_ok=True)
             self.entry(sequence).unlink(missing_ok=True)
-        return len(done)
+        return range(start, kept.stop)
 
     def drop(self) -> None:
         """Deletes the channel with everything in it."""
@@ -133,6 +141,7 @@ class Writer:
         self.epoch = epoch
         self._claim()
         self._last = channel.last()
+        self._oldest = channel.oldest()
 
     def _claim(self) -> None:
         current = self._current_epoch()
@@ -141,13 +150,13 @@ class Writer:
         write_text(self.channel.folder / "epoch", str(self.epoch))
 
     def _current_epoch(self) -> int:
-        return int(read_text(self.channel.folder / "epoch") or 0)
+        return read_number(self.channel.folder / "epoch") or 0
 
     def _refused(self, current: int) -> RunError:
         return RunError(
             f"channel {self.channel.folder.name} belongs to a newer writer "
             f"(epoch {current}, this one has {self.epoch})",
-            hint="This writer is no longer the owner and must stop.",
+            hint=_MUST_STOP,
         )
 
     @property
@@ -173,7 +182,11 @@ class Writer:
         manifest = Manifest(sequence, self.epoch, batch_id, tuple(files), watermark_us, ended)
         manifest = replace(manifest, writer_state=writer_state or {})
         if not create_once(self.channel.entry(sequence), manifest.to_json()):
-            raise self._refused(max(self._current_epoch(), self.epoch))
+            raise RunError(
+                f"batch {sequence} of channel {self.channel.folder.name} was written by another "
+                f"writer (this one has epoch {self.epoch})",
+                hint=_MUST_STOP,
+            )
         self._last = manifest
-        self.channel.free()
+        self._oldest = self.channel.free(range(self._oldest, sequence + 1)).start
         return manifest

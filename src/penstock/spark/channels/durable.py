@@ -6,6 +6,8 @@ import os
 import uuid
 from pathlib import Path
 
+from penstock.errors import RunError
+
 
 def read_text(path: Path) -> str | None:
     """The text of a file; None when there is none."""
@@ -15,10 +17,28 @@ def read_text(path: Path) -> str | None:
         return None
 
 
+def read_number(path: Path) -> int | None:
+    """The number kept in a file; None when there is no file. A damaged one is refused by name."""
+    text = read_text(path)
+    if text is None:
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        raise RunError(
+            f"the file {path} is damaged (it holds {text[:40]!r} instead of a number)",
+            hint="Restore the file from a backup, or start afresh with --fresh.",
+        ) from None
+
+
 def write_text(path: Path, text: str) -> None:
     """Replaces the file's text in one step."""
     temporary = _written_beside(path, text)
-    temporary.replace(path)
+    try:
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def create_once(path: Path, text: str) -> bool:
@@ -38,8 +58,12 @@ def create_once(path: Path, text: str) -> bool:
 
 def _written_beside(path: Path, text: str) -> Path:
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}")
-    with temporary.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with temporary.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
     return temporary

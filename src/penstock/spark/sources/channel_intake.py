@@ -26,16 +26,16 @@ class ChannelIntake:
         self._schema = arrow_schema(spec.read_schema)
 
     def first(self) -> Offset:
-        return {"next": 0}
+        return {"next": self._channel.oldest()}
 
     def latest(self, start: Offset, max_rows: int | None) -> Offset:
-        taken, rows = [], 0
+        end, rows = start, 0
         for manifest in self._channel.newer(_next(start)):
-            if taken and max_rows is not None and rows + manifest.rows > max_rows:
-                break
-            taken.append(manifest)
             rows += manifest.rows
-        return _after(taken[-1], start) if taken else start
+            if end is not start and max_rows is not None and rows > max_rows:
+                break
+            end = _after(manifest, end)
+        return end
 
     def slices(self, start: Offset, end: Offset) -> list[Slice]:
         manifests = self._channel.manifests(_next(start), _next(end))
@@ -72,9 +72,10 @@ def _next(offset: Offset) -> int:
     return int(str(offset["next"]))
 
 
-def _after(last: Manifest, start: Offset) -> Offset:
-    offset: Offset = {"next": last.sequence + 1}
-    if last.ended:
+def _after(manifest: Manifest, before: Offset) -> Offset:
+    offset: Offset = {"next": manifest.sequence + 1}
+    if manifest.ended:
         return offset | {"ended": True, "watermark_us": END_OF_TIME_US}
-    known = last.watermark_us if last.watermark_us is not None else start.get("watermark_us")
-    return offset if known is None else offset | {"watermark_us": known}
+    told = (manifest.watermark_us, before.get("watermark_us"))
+    known = [one for one in told if isinstance(one, int)]
+    return offset | {"watermark_us": max(known)} if known else offset

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -43,7 +43,9 @@ class FeedIntake:
         stop = self._feed.due(max(0.0, time.time() - self._started_s))
         if max_rows is not None:
             stop = min(stop, at + max_rows)
-        offset: Offset = {"at": max(at, stop)}
+        # The clock may have been set back since.
+        stop = max(at, stop)
+        offset: Offset = {"at": stop}
         if self._feed.size is not None and stop >= self._feed.size:
             return offset | {"ended": True, "watermark_us": END_OF_TIME_US}
         watermark_us = self._watermark_us(stop)
@@ -59,7 +61,7 @@ class FeedIntake:
         low, high = _position(start), _position(end)
         count = max(1, min(self._spec.parallelism, (high - low) // 5_000))
         edges = [low + (high - low) * k // count for k in range(count + 1)]
-        bodies = [{"start": a, "stop": b} for a, b in zip(edges, edges[1:], strict=False)]
+        bodies = [{"start": a, "stop": b} for a, b in pairwise(edges)]
         watermark_us = end.get("watermark_us")
         assert watermark_us is None or isinstance(watermark_us, int)
         return [Slice(body) for body in bodies[:-1]] + [Slice(bodies[-1], watermark_us)]
@@ -91,4 +93,4 @@ def _position(offset: Offset) -> int:
 def _started(path: Path) -> float:
     path.parent.mkdir(parents=True, exist_ok=True)
     create_once(path, repr(time.time()))
-    return float(read_text(path) or os.path.getmtime(path))
+    return float(read_text(path) or path.stat().st_mtime)

@@ -63,6 +63,7 @@ class StreamReader(DataSourceStreamReader):
         self._spec = spec
         self._intake: Intake | None = None
         self._quiet_since_s = time.monotonic()
+        self._idle_from_us: int | None = None
 
     @property
     def intake(self) -> Intake:
@@ -71,7 +72,12 @@ class StreamReader(DataSourceStreamReader):
         return self._intake
 
     def __getstate__(self) -> dict[str, object]:
-        return {"_spec": self._spec, "_intake": None, "_quiet_since_s": 0.0}
+        return {
+            "_spec": self._spec,
+            "_intake": None,
+            "_quiet_since_s": 0.0,
+            "_idle_from_us": None,
+        }
 
     def initialOffset(self) -> Offset:
         return self.intake.first()
@@ -82,21 +88,25 @@ class StreamReader(DataSourceStreamReader):
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
         unlimited = isinstance(limit, ReadAllAvailable)
         end = self.intake.latest(start, None if unlimited else self._spec.max_rows)
+        end = _not_before(end, start)
         if end != start:
-            self._quiet_since_s = time.monotonic()
+            self._quiet_since_s, self._idle_from_us = time.monotonic(), None
             return end
         return self._moved_on(start)
 
     def _moved_on(self, start: Offset) -> Offset:
-        """The offset with a later watermark once an idle stream's timeout has passed."""
+        """The offset with a later watermark each time an idle stream's timeout has passed."""
         timeout_us, watermark_us = self._spec.idle_timeout_us, start.get("watermark_us")
-        quiet_us = int((time.monotonic() - self._quiet_since_s) * 1e6)
-        due = timeout_us is not None and quiet_us >= timeout_us and not start.get("ended")
-        if not due or not isinstance(watermark_us, int):
+        if timeout_us is None or not isinstance(watermark_us, int) or start.get("ended"):
             return start
-        self._quiet_since_s = time.monotonic()
-        lateness_us = self._spec.lateness_us or 0
-        return start | {"watermark_us": watermark_us + max(quiet_us, lateness_us)}
+        quiet_us = int((time.monotonic() - self._quiet_since_s) * 1e6)
+        waited_us = quiet_us // timeout_us * timeout_us
+        if not waited_us:
+            return start
+        if self._idle_from_us is None:
+            self._idle_from_us = watermark_us
+        moved_us = self._idle_from_us + max(waited_us, self._spec.lateness_us or 0)
+        return start | {"watermark_us": max(watermark_us, moved_us)}
 
     def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
         if start == end:
@@ -121,6 +131,12 @@ class StreamReader(DataSourceStreamReader):
 
     def commit(self, end: Offset) -> None:
         self.intake.commit(end)
+
+
+def _not_before(end: Offset, start: Offset) -> Offset:
+    """``end`` with a watermark no earlier than that of ``start``: an idle stream's has moved on."""
+    known = [one["watermark_us"] for one in (start, end) if "watermark_us" in one]
+    return end | {"watermark_us": max(known)} if known else end  # type: ignore[type-var]
 
 
 def open_intake(spec: ReaderSpec) -> Intake:

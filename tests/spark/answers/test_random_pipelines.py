@@ -1,0 +1,116 @@
+"""Random pipelines over random streams give what DuckDB gives.
+
+``PENSTOCK_EXAMPLES=200 pytest tests/spark/answers/test_random_pipelines.py`` tries 200 of them;
+what fails is named by its seed and comes out the same when run again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+
+import pyarrow as pa
+import pytest
+from answers.oracle import Oracle, check_same, deployed, run
+from answers.random_pipelines import Pipeline, pipeline
+from answers.random_queries import duck_query, penstock_query
+from pyspark.sql import SparkSession
+
+from penstock.feeds import files
+from penstock.feeds.arrow import arrow_schema
+from penstock.model.schema import Schema
+from penstock.spark import ingest
+
+EXAMPLES = int(os.environ.get("PENSTOCK_EXAMPLES", "12"))
+SEED = int(os.environ.get("PENSTOCK_SEED", "1"))
+AT_ONCE = 6
+
+START = datetime(2026, 3, 1, 11, 59, 30, tzinfo=UTC)
+SCHEMA = Schema.parse("ts timestamp, k string, g bigint, v bigint, x double")
+LATENESS_S = {"a": 4, "b": 0, "e": 2}
+
+DEPLOYMENT = """
+streams:
+  a: {{source: {{replay: a.json}}, schema: "{schema}", event_time: ts, lateness: 4s}}
+  b: {{source: {{replay: b.json}}, schema: "{schema}", event_time: ts, lateness: 0s}}
+  e: {{source: {{replay: e.json}}, schema: "{schema}", event_time: ts, lateness: 2s}}
+tables:
+  labels: {{file: labels.csv, schema: "key string, label string, weight bigint"}}
+queries:
+"""
+LABELS = "key,label,weight\na,first,1\nb,second,\nb,again,5\nzz,nobody,7\n"
+
+
+def random_rows(random: Random, count: int, disorder_s: float) -> pa.Table:
+    """Rows about a second apart on a coarse grid, so that times coincide with one another, with
+    the ends of windows and with the watermark; some off the grid, some without a time."""
+    rows, now_ms = [], 0
+    for _ in range(count):
+        now_ms += random.choice((0, 0, 250, 500, 1_000, 1_000, 3_000, 9_000))
+        late_ms = random.choice((0, 0, 0, 250, 1_000, 4_000, int(disorder_s * 1_000)))
+        moment = START + timedelta(milliseconds=now_ms - late_ms)
+        moment += timedelta(microseconds=random.choice((0, 0, 0, 1, 999, 500_001)))
+        rows.append(
+            {
+                "ts": None if random.random() < 0.02 else moment,
+                "k": random.choice(("a", "a", "b", "bc", "é", "", None)),
+                "g": random.choice((0, 1, 2, 3, None)),
+                "v": random.choice((-7, 0, 1, 2, 5, 13, 100, None)),
+                "x": random.choice((0.0, 0.25, -1.5, 8.75, 100.0, None)),
+            }
+        )
+        if random.random() < 0.05:
+            rows.append(rows[-1])
+    return pa.Table.from_pylist(rows, arrow_schema(SCHEMA))
+
+
+def write_json(rows: pa.Table, path: Path) -> None:
+    lines = (json.dumps(row, default=datetime.isoformat) for row in rows.to_pylist())
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def telling(random: Random, oracle: Oracle) -> Pipeline:
+    """A pipeline with a result, or now and then one without."""
+    while True:
+        made = pipeline(random, ["a", "a", "a", "b", "b", "e"])
+        if random.random() < 0.1 or oracle.rows(duck_query(made)):
+            return made
+
+
+def query_text(name: str, sql: str) -> str:
+    indented = sql.replace("\n", "\n      ")
+    return f"  {name}:\n    sql: |\n      {indented}\n"
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + -(-EXAMPLES // AT_ONCE)))
+def test_random_pipelines(
+    seed: int, session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Small pieces of files make several micro-batches of few rows.
+    monkeypatch.setattr(files, "_LINES_AT_ONCE", 30)
+    monkeypatch.setattr(ingest, "_ROWS_PER_COMMIT", 30)
+    random = Random(seed)
+    oracle = Oracle()
+    for name, count in (("a", 140), ("b", 100), ("e", 0)):
+        rows = random_rows(random, count, disorder_s=11)
+        write_json(rows, tmp_path / f"{name}.json")
+        oracle.arrivals(name, rows, "ts", LATENESS_S[name] * 1_000_000)
+    (tmp_path / "labels.csv").write_text(LABELS, encoding="utf-8")
+    values = "('a', 'first', 1), ('b', 'second', NULL), ('b', 'again', 5), ('zz', 'nobody', 7)"
+    oracle.execute(f"CREATE TABLE labels AS FROM (VALUES {values}) t(key, label, weight)")
+    made = {f"q{at}": telling(random, oracle) for at in range(AT_ONCE)}
+    queries = "".join(query_text(name, penstock_query(one)) for name, one in made.items())
+    network = deployed(DEPLOYMENT.format(schema=SCHEMA) + queries, tmp_path)
+    outcome = run(session, network, tmp_path / "state", max_rows_per_batch=60)
+    assert outcome.late("a") == oracle.late["a"] > 0
+    failures = []
+    for name, one in made.items():
+        sql, expected = penstock_query(one), duck_query(one)
+        try:
+            check_same(outcome.rows(name), oracle.rows(expected), name)
+        except AssertionError as failure:
+            failures.append(f"seed {seed}, {failure}\n{sql}\n--- DuckDB:\n{expected}")
+    assert not failures, "\n\n".join(failures)
