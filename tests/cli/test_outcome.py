@@ -41,6 +41,12 @@ def test_finished_before() -> None:
     )
 
 
+def test_stopped_before_spark_was_there() -> None:
+    outcome = replace(OUTCOME, ending="not begun")
+    assert sentence(outcome) == "stopped before anything ran"
+    assert not as_record(outcome)["finished"]
+
+
 def test_destinations_are_those_beside_the_terminal() -> None:
     assert destinations(OUTCOME) == [("load", "to csv files in /out")]
 

@@ -38,7 +38,7 @@ def test_only_rows_that_go_somewhere_are_delivered() -> None:
 
 
 def test_only_this_run_counts() -> None:
-    assert since([status("a", 0, 40)], [status("a", 5, 42)])[0].rows_out == 2
+    assert since({"a": 40}, [status("a", 5, 42)])[0].rows_out == 2
     assert set_aside_since({"s": {"late": 3}}, {"s": {"late": 5, "malformed": 1}}) == {
         "s": {"late": 2, "malformed": 1}
     }

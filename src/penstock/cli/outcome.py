@@ -17,8 +17,9 @@ from penstock.model.measurements import FragmentStatus
 from penstock.model.network import Network
 from penstock.model.sources import ConsoleSink
 
-Ending = Literal["finished", "finished before", "asked", "time"]
-"""All inputs ended now, or in an earlier run; somebody asked; the time given with --for is up."""
+Ending = Literal["finished", "finished before", "asked", "time", "not begun"]
+"""All inputs ended now, or in an earlier run; somebody asked; the time given with --for is up;
+somebody asked before anything ran."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,10 @@ class Outcome:
         return self.ending in ("finished", "finished before")
 
     @property
+    def has_run(self) -> bool:
+        return self.ending not in ("finished before", "not begun")
+
+    @property
     def rows_in(self) -> int:
         return rows_from_outside(self.plan.fragments, self.statuses)
 
@@ -53,6 +58,8 @@ def sentence(outcome: Outcome) -> str:
             f"{outcome.plan.deployment.name} has already finished: all its inputs have ended "
             "and all results are out; start over with --fresh"
         )
+    if outcome.ending == "not begun":
+        return "stopped before anything ran"
     if outcome.ending == "finished":
         return f"finished after {span(outcome.seconds)}: {counts}"
     return (

@@ -197,10 +197,10 @@ def snapshot_with(snapshot: Snapshot, latest: LatestRows) -> Snapshot:
 
 def summary_lines(outcome: Outcome, width: int) -> list[Text]:
     """A line for each query, then where results went and what was set aside."""
-    if outcome.ending == "finished before":
+    if not outcome.has_run:
         return []
     statuses = labelled(outcome.plan.fragments, outcome.statuses)
-    lines = fragment_table(statuses, width)
+    lines = fragment_table(statuses, width, is_over=True)
     folder = outcome.plan.folder / "dead_letters"
     lines += set_aside_lines(
         Snapshot(statuses, set_aside=outcome.set_aside, dead_letters=folder), 1 << 16

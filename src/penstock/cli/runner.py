@@ -43,7 +43,7 @@ def run(plan: RunPlan, request: RunRequest, presenter: Presenter, stop: StopRequ
     """Runs the plan until its inputs end, its time is up, or somebody asks to stop."""
     state = prepared_state(plan, request)
     if is_finished(plan, state):
-        return _finished_before(plan, state)
+        return _without_a_run(plan, "finished before")
     presenter.begin(facts(plan), _notes(plan, request, state))
     with quiet(_own_log(state)):
         try:
@@ -81,11 +81,12 @@ def _notes(plan: RunPlan, request: RunRequest, state: StateFolder) -> list[str]:
     return notes
 
 
-def _finished_before(plan: RunPlan, state: StateFolder) -> Outcome:
+def _without_a_run(plan: RunPlan, ending: Ending) -> Outcome:
+    done = ending == "finished before"
     statuses = tuple(
-        FragmentStatus(one.name, 0, 0, 0.0, 0, 0.0, 0, None, True) for one in plan.fragments
+        FragmentStatus(one.name, 0, 0, 0.0, 0, 0.0, 0, None, done) for one in plan.fragments
     )
-    return Outcome(plan, "finished before", 0.0, statuses, {})
+    return Outcome(plan, ending, 0.0, statuses, {})
 
 
 def _run(
@@ -97,7 +98,7 @@ def _run(
 ) -> Outcome:
     session = _started_session(plan, request, presenter, stop, state)
     if session is None:
-        return Outcome(plan, "asked", 0.0, _finished_before(plan, state).statuses, {})
+        return _without_a_run(plan, "not begun")
     try:
         with _stated_plainly(plan, state):
             return _Watch(plan, request, presenter, stop, state, session).outcome()
@@ -184,7 +185,9 @@ class _Watch:
         options = EngineOptions(cores=plan.cores)
         self._engine: Engine = Engine(session, plan.network, state, options, presenter.rows)
         self._dead_letters = state.path / "dead_letters"
-        self._first = self._engine.status()
+        self._first = {
+            one.name: state.fragment(one.name).rows_out()["rows"] for one in plan.fragments
+        }
         self._first_aside = self._engine.set_aside()
         self._rates = Rates()
         self._meter = NodeMeter(plan.cores)

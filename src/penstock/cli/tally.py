@@ -48,12 +48,9 @@ def is_delivered(network: Network, fragment: Fragment) -> bool:
     return bool(fragment.writes) or any(sink is not None for sink in sinks)
 
 
-def since(
-    start: Iterable[FragmentStatus], now: Iterable[FragmentStatus]
-) -> tuple[FragmentStatus, ...]:
-    """The statuses of ``now`` without the rows that were already out at the ``start``."""
-    before = {one.fragment: one.rows_out for one in start}
-    return tuple(replace(one, rows_out=one.rows_out - before.get(one.fragment, 0)) for one in now)
+def since(rows_out: Mapping[str, int], now: Iterable[FragmentStatus]) -> tuple[FragmentStatus, ...]:
+    """The statuses of ``now`` without the rows that were already out: ``rows_out`` by fragment."""
+    return tuple(replace(one, rows_out=one.rows_out - rows_out.get(one.fragment, 0)) for one in now)
 
 
 def set_aside_since(

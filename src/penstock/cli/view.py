@@ -15,6 +15,7 @@ from penstock.cli.words import count, counted, moment, size
 from penstock.model.measurements import FragmentStatus
 
 _BARS = "▁▂▃▄▅▆▇█"
+_RATE = "rows/s in"
 _WIDEST_VALUE = 40
 _FEWEST_ROWS, _MOST_ROWS = 2, 5
 
@@ -45,13 +46,22 @@ def screen(snapshot: Snapshot, width: int, height: int) -> list[Text]:
 
 
 def fragment_table(
-    statuses: Sequence[FragmentStatus], width: int, tallest: int | None = None
+    statuses: Sequence[FragmentStatus],
+    width: int,
+    tallest: int | None = None,
+    is_over: bool = False,
 ) -> list[Text]:
-    """A line for each fragment; the running ones if not all fit."""
+    """A line for each fragment; the running ones if not all fit.
+
+    Of a run that ``is_over`` there are no rates.
+    """
     shown = list(statuses)
     if tallest is not None and len(shown) + 1 > tallest:
         shown = sorted(shown, key=lambda one: one.is_finished)[: max(1, tallest - 2)]
-    lines = table(_fragment_columns(shown), width)
+    columns = _fragment_columns(shown)
+    if is_over:
+        columns = [one for one in columns if one.title != _RATE]
+    lines = table(columns, width)
     hidden = [one for one in statuses if one not in shown]
     if hidden:
         finished = sum(one.is_finished for one in hidden)
@@ -66,7 +76,7 @@ def _fragment_columns(statuses: Sequence[FragmentStatus]) -> list[Column]:
 
     return [
         Column("query", cells(lambda one: one.fragment), 0, right=False, style="bold"),
-        Column("rows/s in", cells(_rate), 2),
+        Column(_RATE, cells(_rate), 2),
         Column("rows in", cells(lambda one: count(one.rows_in)), 3),
         Column("rows out", cells(lambda one: count(one.rows_out)), 0),
         Column("batch ms", cells(_batch_ms), 4),

@@ -73,7 +73,7 @@ class AggregateCall:
         counts_all = self.function == "count" and not self.arguments
         if len(self.arguments) != wanted.arguments and not counts_all:
             raise InputError(
-                f"{self.function} takes {wanted.takes}; it got {len(self.arguments)} arguments"
+                f"{self.function} takes {wanted.takes}; it got {_counted(len(self.arguments))}"
             )
 
     def result_type(self, schema: Schema) -> DataType:
@@ -93,3 +93,7 @@ class AggregateCall:
         arguments = ", ".join(to_sql(one, schema) for one in self.arguments) or "*"
         safe = schema is not None and self.function == "sum"
         return f"{'try_sum' if safe else self.function}({arguments})"
+
+
+def _counted(arguments: int) -> str:
+    return "1 argument" if arguments == 1 else f"{arguments} arguments"

@@ -290,9 +290,9 @@ class Aggregate(Operator):
 
     @property
     def details(self) -> str:
-        by = f" by {listed(name for name, _ in self.keys)}" if self.keys else ""
+        by = f"by {listed(name for name, _ in self.keys)}" if self.keys else ""
         what = ", ".join(f"{call.sql()} AS {name}" for name, call in self.aggregates)
-        return f"{what}{by}, {self.window}"
+        return f"{' '.join(part for part in (what, by) if part)}, {self.window}"
 
 
 @dataclass(frozen=True)

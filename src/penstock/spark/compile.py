@@ -184,6 +184,10 @@ def _join_condition(operator: WindowJoin) -> str:
     if bound.lower_us == bound.upper_us == 0:
         parts.append(f"`{right}` = `{left}`")
     else:
+        if not parts:
+            # Spark joins streams by equal keys only: here is one that is 0 for every row, in a
+            # form that the optimiser does not see through.
+            parts.append(f"unix_micros(`{left}`) % 1 = unix_micros(`{right}`) % 1")
         parts.append(f"`{right}` >= `{left}` + {_interval(bound.lower_us)}")
         parts.append(f"`{right}` <= `{left}` + {_interval(bound.upper_us)}")
     if operator.condition is not None:

@@ -275,7 +275,8 @@ class Engine:
 
     def _settle(self) -> None:
         """Gives back what only starting needed, once every query has got going."""
-        if not self._settled and all(run.query.lastProgress for run in self._runs.values()):
+        going = [run.query.lastProgress is not None for run in self._runs.values()]
+        if not self._settled and going and all(going):
             self._settled = True
             release_planners()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 import psutil
 
@@ -18,7 +19,8 @@ def release_planners() -> int:
     planners = [one for one in psutil.Process(os.getpid()).children(recursive=True)
                 if _is_planner(one)]
     for process in planners:
-        process.terminate()
+        with suppress(psutil.NoSuchProcess):
+            process.terminate()
     return len(planners)
 
 

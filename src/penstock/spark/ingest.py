@@ -26,6 +26,7 @@ from penstock.model.sources import DirectorySource, ReplaySource, Stream
 from penstock.spark.channels.channel import Writer
 from penstock.spark.channels.manifest import ChannelFile
 from penstock.spark.dead_letters import DeadLetters
+from penstock.spark.linking import fits, link, times
 from penstock.spark.sources.beats import END_OF_TIME_US
 from penstock.spark.taken import TakenFiles
 
@@ -97,6 +98,8 @@ class Ingest:
             raise
 
     def _step(self) -> bool:
+        if self._take_whole():
+            return True
         gathered, rejects, progress = self._gather()
         exhausted = not gathered and self._is_exhausted(progress)
         if not gathered and not rejects and not exhausted:
@@ -104,6 +107,43 @@ class Ingest:
             return self._let_time_pass()
         self._commit(gathered, rejects, progress, exhausted)
         return True
+
+    def _take_whole(self) -> bool:
+        """Commits the next file as it is, if it is Parquet that nothing must be taken out of."""
+        path = self._whole_file()
+        if path is None:
+            return False
+        progress = replace(self._progress, files=self._progress.files + 1)
+        event_time = self._stream.shape.event_time
+        if event_time is not None:
+            at = times(path, event_time)
+            progress = _later(progress, at[event_time])
+            if self._stream.lateness_us is not None:
+                sifted = sift(at, event_time, self._stream.lateness_us, progress.high_water_us)
+                if sifted.late.num_rows:
+                    return False
+                progress = replace(progress, high_water_us=sifted.high_water_us)
+        name = f"{self._sequence:010d}-{self._writer.epoch}-0.parquet"
+        link(path, self._writer.channel.data / name)
+        if self._may_repeat:
+            self._letters.forget(f"ingest-{self._sequence:010d}")
+        self._record([ChannelFile(name, pq.read_metadata(path).num_rows)], progress, ended=False)
+        self._last_rows_s = time.monotonic()
+        return True
+
+    def _whole_file(self) -> Path | None:
+        """The next file if none of it is taken yet and it could be linked."""
+        begun = self._pieces is not None or self._waiting is not None or self._progress.pieces
+        if begun or not isinstance(self._source, DirectorySource):
+            return None
+        if self._source.format != "parquet":
+            return None
+        path = self._file(self._progress.files)
+        return path if path is not None and fits(path, self._stream.shape.schema) else None
+
+    @property
+    def _sequence(self) -> int:
+        return 0 if self._writer.last is None else self._writer.last.sequence + 1
 
     def _gather(self) -> tuple[list[pa.Table], list[Reject], Progress]:
         tables: list[pa.Table] = []
@@ -222,29 +262,27 @@ class Ingest:
     def _commit(
         self, tables: list[pa.Table], rejects: list[Reject], progress: Progress, ended: bool
     ) -> None:
-        sequence = 0 if self._writer.last is None else self._writer.last.sequence + 1
-        part = f"ingest-{sequence:010d}"
+        part = f"ingest-{self._sequence:010d}"
         if self._may_repeat:
             self._letters.forget(part)
         self._letters.put_rejects(part, rejects)
         empty = arrow_schema(self._stream.shape.schema).empty_table()
         rows, progress = self._sifted(part, pa.concat_tables([empty, *tables]), progress)
-        files = self._written(rows, sequence)
-        state = vars(progress)
-        self._writer.commit(sequence, files, self._watermark_us(progress, ended), ended, state)
-        self._progress, self._may_repeat = progress, False
+        self._record(self._written(rows), progress, ended)
         if tables:
             self._last_rows_s = time.monotonic()
+
+    def _record(self, files: list[ChannelFile], progress: Progress, ended: bool) -> None:
+        watermark_us = self._watermark_us(progress, ended)
+        self._writer.commit(self._sequence, files, watermark_us, ended, dict(vars(progress)))
+        self._progress, self._may_repeat = progress, False
 
     def _sifted(self, part: str, rows: pa.Table, progress: Progress) -> tuple[pa.Table, Progress]:
         """The rows in time, those too late set aside; how far the stream's time has come."""
         event_time, lateness_us = self._stream.shape.event_time, self._stream.lateness_us
         if event_time is None:
             return rows, progress
-        latest_us = pc.max(rows[event_time].cast(pa.int64())).as_py()
-        if latest_us is not None:
-            known_us = latest_us if progress.latest_us is None else progress.latest_us
-            progress = replace(progress, latest_us=max(latest_us, known_us))
+        progress = _later(progress, rows[event_time])
         if lateness_us is None:
             return rows, progress
         sifted = sift(rows, event_time, lateness_us, progress.high_water_us)
@@ -258,17 +296,26 @@ class Ingest:
             return None
         return progress.high_water_us - self._stream.lateness_us
 
-    def _written(self, rows: pa.Table, sequence: int) -> list[ChannelFile]:
+    def _written(self, rows: pa.Table) -> list[ChannelFile]:
         # Several files let several tasks read a batch at once.
         parts = max(1, min(4, rows.num_rows // _ROW_GROUP))
         files = []
         for k in range(parts):
             low, high = rows.num_rows * k // parts, rows.num_rows * (k + 1) // parts
             if high > low:
-                name = f"{sequence:010d}-{self._writer.epoch}-{k}.parquet"
+                name = f"{self._sequence:010d}-{self._writer.epoch}-{k}.parquet"
                 _write_parquet(rows.slice(low, high - low), self._writer.channel.data / name)
                 files.append(ChannelFile(name, high - low))
         return files
+
+
+def _later(progress: Progress, event_times: pa.ChunkedArray) -> Progress:
+    """The progress with the latest event time that any row has had."""
+    latest_us = pc.max(event_times.cast(pa.int64())).as_py()
+    if latest_us is None:
+        return progress
+    known_us = latest_us if progress.latest_us is None else progress.latest_us
+    return replace(progress, latest_us=max(latest_us, known_us))
 
 
 def _is_whole(name: str, pattern: str) -> bool:
