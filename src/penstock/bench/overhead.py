@@ -84,7 +84,7 @@ def _sides(folder: Path) -> Iterator[tuple[Side, Side]]:
 
 
 def overhead(quick: bool, say: Say) -> Report:
-    """Throughput and micro-batch overhead against hand-written PySpark, and the flagship's needs."""
+    """Throughput and batch overhead against hand-written PySpark, and what the flagship needs."""
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as name:
         folder = Path(name)
         rounds = 1 if quick else 5

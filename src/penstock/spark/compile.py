@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from penstock.errors import InputError
@@ -36,6 +36,7 @@ from penstock.spark.sources.beats import BEAT, DELAY_DAYS
 from penstock.spark.tables import table_frame
 
 Frames = Mapping[str, DataFrame]
+UserFunction = Callable[[pa.RecordBatch], pa.RecordBatch | Iterable[pa.RecordBatch]]
 
 _FALSE = Literal(False)
 
@@ -100,7 +101,8 @@ def _projection(columns: tuple[tuple[str, Expression], ...], schema: Schema) -> 
 
 
 def _switch(operator: Switch, rows: DataFrame) -> Frames:
-    frames, taken = {}, ()
+    frames: dict[str, DataFrame] = {}
+    taken: tuple[Expression, ...] = ()
     schema = operator.input.schema
     for label, condition in operator.cases:
         mine = all_of((*taken, condition))
@@ -148,7 +150,7 @@ def _aggregate(operator: Aggregate, rows: DataFrame) -> DataFrame:
     )
 
 
-def _window(window: AnyWindow, event_time: str):  # type: ignore[no-untyped-def]
+def _window(window: AnyWindow, event_time: str) -> Column:
     column = F.col(f"`{event_time}`")
     if isinstance(window, Window):
         size, slide = f"{window.size_us} microseconds", f"{window.slide_us} microseconds"
@@ -156,7 +158,7 @@ def _window(window: AnyWindow, event_time: str):  # type: ignore[no-untyped-def]
     return F.session_window(column, f"{window.gap_us} microseconds").alias("__window")
 
 
-def _call(call: AggregateCall, schema: Schema):  # type: ignore[no-untyped-def]
+def _call(call: AggregateCall, schema: Schema) -> Column:
     return F.expr(call.sql(schema))
 
 
@@ -165,9 +167,7 @@ def _window_join(
 ) -> DataFrame:
     left, right = (
         rows.select(*(f"`{name}`" for name in input.schema.names if name in keep))
-        for rows, input, keep in zip(
-            sources, operator.inputs, _kept(operator, needed), strict=True
-        )
+        for rows, input, keep in zip(sources, operator.inputs, _kept(operator, needed), strict=True)
     )
     how = "left_outer" if operator.join == "left" else "inner"
     return left.join(right, F.expr(_join_condition(operator)), how)
@@ -212,11 +212,12 @@ def _table_join(session: SparkSession, operator: TableJoin, rows: DataFrame) -> 
     return rows.join(F.broadcast(lookup), F.expr(condition), how).drop(*keys.values())
 
 
-def user_function(name: str) -> Callable[[pa.RecordBatch], object]:
+def user_function(name: str) -> UserFunction:
     """The function called ``module:function``."""
     module, _, attribute = name.partition(":")
     try:
-        return getattr(import_module(module), attribute)  # type: ignore[no-any-return]
+        function: UserFunction = getattr(import_module(module), attribute)
+        return function
     except (ImportError, AttributeError) as error:
         raise InputError(
             f"the Python operator {name} cannot be loaded: {error}",

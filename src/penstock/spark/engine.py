@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.errors import PenstockError, RunError
+from penstock.errors import RunError
 from penstock.model.fragments import Fragment
 from penstock.model.measurements import FragmentStatus
 from penstock.model.network import Network
@@ -62,6 +62,9 @@ class EngineOptions:
     cores: int = 2
 
 
+DEFAULTS = EngineOptions()
+
+
 class Engine:
     """Runs the fragments of one network in one Spark session.
 
@@ -74,7 +77,7 @@ class Engine:
         session: SparkSession,
         network: Network,
         state: StateFolder,
-        options: EngineOptions = EngineOptions(),
+        options: EngineOptions = DEFAULTS,
         show: Show = _show_nothing,
     ) -> None:
         state.prepare()
@@ -157,9 +160,7 @@ class Engine:
         rows = self._session.readStream.format(FORMAT).option("spec", spec.to_json()).load()
         return rows if spec.event_time is None else watermarked(rows, spec.event_time)
 
-    def _reader_spec(
-        self, fragment: Fragment, stream: str, columns: tuple[str, ...]
-    ) -> ReaderSpec:
+    def _reader_spec(self, fragment: Fragment, stream: str, columns: tuple[str, ...]) -> ReaderSpec:
         shape = self.network.shapes[stream]
         tells_time = fragment.stateful or (fragment.is_read and self._is_kafka(stream))
         event_time = shape.event_time if tells_time and shape.watermarked else None
@@ -313,7 +314,7 @@ def run_to_end(
     session: SparkSession,
     network: Network,
     folder: Path,
-    options: EngineOptions = EngineOptions(),
+    options: EngineOptions = DEFAULTS,
     timeout_s: float | None = None,
 ) -> dict[str, pa.Table]:
     """Runs a network over finished inputs; the rows of its in-memory queries by name."""
@@ -323,8 +324,6 @@ def run_to_end(
         if not engine.wait(timeout_s):
             raise RunError(f"not finished after {timeout_s} seconds", hint="Give it more time.")
         engine.check()
-    except PenstockError:
-        raise
     finally:
         engine.stop()
     tables = {name: sink.table() for name, sink in engine.collected.items()}

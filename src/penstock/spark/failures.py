@@ -24,7 +24,7 @@ def explained(error: BaseException, fragment: str, log: Path) -> PenstockError:
     if isinstance(error, PenstockError):
         return error
     text = str(error)
-    if isinstance(error, OSError) and error.errno == 28 or _DISK_FULL.search(text):
+    if (isinstance(error, OSError) and error.errno == 28) or _DISK_FULL.search(text):
         return RunError(
             f"{fragment} stopped: the disk under {log.parent.parent} is full",
             hint="Free some space and run the same command again; nothing accepted is lost.",

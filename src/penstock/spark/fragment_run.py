@@ -97,7 +97,8 @@ class FragmentRun:
         # Computed once, handed to all: computing twice would also move the state on twice.
         rows.persist()
         try:
-            return [sink.write(rows, batch) for sink in self._sinks][0]
+            counts = [sink.write(rows, batch) for sink in self._sinks]
+            return counts[0]
         finally:
             rows.unpersist()
 
@@ -119,4 +120,3 @@ class FragmentRun:
     def stop(self) -> None:
         """Ends the query; a batch under way is taken up again at the next start."""
         self.query.stop()
-

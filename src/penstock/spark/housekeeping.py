@@ -16,8 +16,9 @@ def release_planners() -> int:
     Each holds 50 to 100 MB and is used once when a query starts. Spark starts them again when it
     next needs them.
     """
-    planners = [one for one in psutil.Process(os.getpid()).children(recursive=True)
-                if _is_planner(one)]
+    planners = [
+        one for one in psutil.Process(os.getpid()).children(recursive=True) if _is_planner(one)
+    ]
     for process in planners:
         with suppress(psutil.NoSuchProcess):
             process.terminate()

@@ -7,7 +7,6 @@ import hashlib
 import os
 import shutil
 import uuid
-import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO

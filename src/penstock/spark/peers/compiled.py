@@ -14,8 +14,8 @@ from penstock.spark.state import StateFolder
 QUERIES = {
     "filter and map": "SELECT auction, bidder, 0.908 * price AS euros, ts FROM bids "
     "WHERE auction % 3 = 0",
-    "strings": "SELECT auction, split_part(url, '/', 4) AS first, split_part(url, '/', 5) AS second "
-    "FROM bids WHERE lower(channel) IN ('apple', 'google', 'facebook', 'baidu')",
+    "strings": "SELECT auction, split_part(url, '/', 4) AS first, "
+    "split_part(url, '/', 5) AS second FROM bids WHERE lower(channel) IN ('apple', 'google', 'facebook', 'baidu')",
     "tumbling aggregate": "SELECT bidder, count(*) AS bids, max(price) AS highest, "
     "window.end AS at FROM bids GROUP BY bidder, window(ts, '10 seconds')",
     "sliding aggregate": "SELECT auction, count(*) AS bids, window.end AS at FROM bids "
@@ -29,8 +29,7 @@ _SCHEMAS = {
     "state string, ts timestamp",
     "auctions": "id bigint, item_name string, description string, initial_bid bigint, "
     "reserve bigint, ts timestamp, expires timestamp, seller bigint, category bigint",
-    "bids": "auction bigint, bidder bigint, price bigint, channel string, url string, "
-    "ts timestamp",
+    "bids": "auction bigint, bidder bigint, price bigint, channel string, url string, ts timestamp",
 }
 
 
@@ -45,7 +44,7 @@ def deployment_text(name: str, workload: Workload, out: Path) -> str:
         for kind in KINDS
     )
     return (
-        f"streams:\n{streams}queries:\n  result:\n    sql: \"{QUERIES[name]}\"\n"
+        f'streams:\n{streams}queries:\n  result:\n    sql: "{QUERIES[name]}"\n'
         f"    to: {{files: {out}, format: parquet}}\n"
     )
 

@@ -43,9 +43,9 @@ def stock_session(cores: int) -> SparkSession:
 
 
 def _read(session: SparkSession, workload: Workload, kind: str) -> DataFrame:
-    ddl = ", ".join(f"{field.name} {_TYPES[str(field.type)]}" for field in schema_of(
-        f"nexmark.{kind}"
-    ))
+    ddl = ", ".join(
+        f"{field.name} {_TYPES[str(field.type)]}" for field in schema_of(f"nexmark.{kind}")
+    )
     return (
         session.readStream.schema(ddl)
         .option("maxFilesPerTrigger", 1)

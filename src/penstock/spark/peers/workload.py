@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from penstock.feeds.feed import Feed
 from penstock.feeds.generators import generator
 
 KINDS = ("persons", "auctions", "bids")
@@ -41,5 +42,5 @@ class Workload:
                 pq.write_table(feed.read(low, high), target)
 
 
-def _feed(kind: str, events: int):  # type: ignore[no-untyped-def]
+def _feed(kind: str, events: int) -> Feed:
     return generator(f"nexmark.{kind}", {"events": events, "rate": EVENTS_PER_S})

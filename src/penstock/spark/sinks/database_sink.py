@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import sqlalchemy as sa
@@ -18,7 +19,7 @@ from penstock.spark.sinks.batch import Batch
 
 _ROWS_AT_ONCE = 1_000
 
-_SQL_TYPES = {
+_SQL_TYPES: dict[DataType, sa.types.TypeEngine[Any]] = {
     DataType.BOOLEAN: sa.Boolean(),
     DataType.INT: sa.Integer(),
     DataType.BIGINT: sa.BigInteger(),
@@ -78,9 +79,7 @@ class TableSink:
         mine = _COMMITS.c.writer == self._writer
         last = connection.execute(sa.select(_COMMITS.c.batch_id).where(mine)).scalar()
         if last is None:
-            connection.execute(
-                sa.insert(_COMMITS), {"writer": self._writer, "batch_id": batch_id}
-            )
+            connection.execute(sa.insert(_COMMITS), {"writer": self._writer, "batch_id": batch_id})
         elif last < batch_id:
             connection.execute(sa.update(_COMMITS).where(mine).values(batch_id=batch_id))
         return last is not None and last >= batch_id
@@ -94,5 +93,5 @@ def _make_folder(url: str) -> None:
 
 
 def _table(name: str, schema: Schema) -> sa.Table:
-    columns = (sa.Column(field.name, _SQL_TYPES[field.type]) for field in schema)
+    columns = [sa.Column(field.name, _SQL_TYPES[field.type]) for field in schema]
     return sa.Table(name, sa.MetaData(), *columns)
