@@ -60,7 +60,10 @@ def test_every_aggregate_has_a_case_above() -> None:
         (one("variance", "s"), "variance takes a number; it got a string"),
         (one("count_if", "i"), "count_if takes a condition; it got a int"),
         (one("min", INTERVAL), "min takes a value that can be compared; it got a interval"),
-        (one("max_by", INTERVAL, "i"), "max_by takes a value and what to order by; it got a interval"),
+        (
+            one("max_by", INTERVAL, "i"),
+            "max_by takes a value and what to order by; it got a interval",
+        ),
     ],
 )
 def test_wrong_types_are_refused(call: AggregateCall, message: str) -> None:
@@ -82,7 +85,8 @@ def test_wrong_types_are_refused(call: AggregateCall, message: str) -> None:
 def test_wrong_counts_of_arguments_are_refused(function: str, count: int, takes: str) -> None:
     with pytest.raises(InputError) as caught:
         one(function, *["i"] * count)
-    assert str(caught.value) == f"{function} takes {takes}; it got {count} arguments"
+    given = "1 argument" if count == 1 else f"{count} arguments"
+    assert str(caught.value) == f"{function} takes {takes}; it got {given}"
 
 
 def test_an_unknown_aggregate_lists_those_there_are() -> None:

@@ -40,8 +40,10 @@ def test_durations_are_read(written: str | int | float, us: int) -> None:
 
 @pytest.mark.parametrize(
     "written",
-    ["", "   ", "s", "five s", "5 parsecs", "-5 s", "5 s ago", "1h, 2min", "5,5 s", "m", True]
-    + [float("nan"), float("inf"), float("-inf")],
+    [
+        *("", "   ", "s", "five s", "5 parsecs", "-5 s", "5 s ago", "1h, 2min", "5,5 s", "m"),
+        *(True, float("nan"), float("inf"), float("-inf")),
+    ],
 )
 def test_what_is_no_duration_is_refused(written: str | float) -> None:
     with pytest.raises(InputError) as caught:

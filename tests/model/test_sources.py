@@ -80,8 +80,7 @@ def test_a_replay_goes_forwards(speedup: float) -> None:
             UNTIMED,
             0,
             None,
-            "stream a has a lateness but no event time. "
-            "Name the timestamp column with event_time.",
+            "stream a has a lateness but no event time. Name the timestamp column with event_time.",
         ),
         (
             "a",
@@ -142,6 +141,7 @@ def test_equal_generators_have_equal_hashes() -> None:
         ("postgresql://me:secret@host/db", "postgresql://me@host/db"),
         ("postgresql://me:se:cr@et@host/db", "postgresql://me@host/db"),
         ("postgresql://host/db", "postgresql://host/db"),
+        ("postgresql://host/db?user=me&password=secret", "postgresql://host/db"),
     ],
 )
 def test_a_password_is_never_shown(url: str, shown: str) -> None:
@@ -171,5 +171,5 @@ def test_a_table_is_stored_under_its_name_or_another() -> None:
     schema, database = Schema.parse("home string"), Database("sqlite:///a")
     assert Table("homes", schema, database=database).stored_name == "homes"
     assert Table("homes", schema, database=database, table="h").stored_name == "h"
-    with pytest.raises(InputError, match="^'h; drop' cannot name a database table"):
+    with pytest.raises(InputError, match=r"^'h; drop' cannot name a database table"):
         Table("homes", schema, database=database, table="h; drop")

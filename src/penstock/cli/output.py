@@ -45,7 +45,9 @@ def diverted(descriptor: int, log: Path) -> Iterator[None]:
 @contextmanager
 def quiet(log: Path) -> Iterator[None]:
     """What libraries have to say goes to ``log``: warnings, log lines, standard error."""
-    logging.basicConfig(filename=log, level=logging.WARNING, force=True)
+    handler = logging.FileHandler(log, encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.getLogger().addHandler(handler)
     logging.captureWarnings(True)
     former, threading.excepthook = threading.excepthook, _log_failure
     try:
@@ -53,6 +55,9 @@ def quiet(log: Path) -> Iterator[None]:
             yield
     finally:
         threading.excepthook = former
+        logging.captureWarnings(False)
+        logging.getLogger().removeHandler(handler)
+        handler.close()
 
 
 def _log_failure(failed: threading.ExceptHookArgs) -> None:

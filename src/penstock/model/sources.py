@@ -158,8 +158,8 @@ class Database:
 
     @property
     def shown(self) -> str:
-        """The URL without a password, for people to read."""
-        head, _, tail = self.url.partition("://")
+        """The URL without a password or options, which may hold one, for people to read."""
+        head, _, tail = self.url.partition("?")[0].partition("://")
         login, at, rest = tail.rpartition("@")
         return f"{head}://{login.split(':')[0]}{at}{rest}"
 

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from penstock.errors import InputError
 from penstock.feeds.arrow import arrow_schema
 from penstock.model.aggregates import AggregateCall
-from penstock.model.expressions import Call, Expression, Literal, all_of, to_sql
+from penstock.model.expressions import Call, Expression, Literal, all_of, columns_of, to_sql
 from penstock.model.fragments import Fragment
 from penstock.model.operators import (
     WINDOW_END,
@@ -138,6 +138,9 @@ def _aggregate(operator: Aggregate, rows: DataFrame) -> DataFrame:
     event_time = operator.input.shape.event_time
     assert event_time is not None
     window = _window(operator.window, event_time)
+    if not any(columns_of(key) for _, key in operator.keys):
+        # Spark has no sessions of all rows together, so they get a key in common.
+        keys.append(F.expr(_same_for_all(event_time)).alias("__all"))
     grouped = rows.groupBy(*keys, window)
     calls = [_call(call, schema).alias(name) for name, call in operator.aggregates]
     # Grouping without an aggregate still has to keep one row a group.
@@ -185,14 +188,18 @@ def _join_condition(operator: WindowJoin) -> str:
         parts.append(f"`{right}` = `{left}`")
     else:
         if not parts:
-            # Spark joins streams by equal keys only: here is one that is 0 for every row, in a
-            # form that the optimiser does not see through.
-            parts.append(f"unix_micros(`{left}`) % 1 = unix_micros(`{right}`) % 1")
+            # Spark joins streams by equal keys only, so they get one in common.
+            parts.append(f"{_same_for_all(left)} = {_same_for_all(right)}")
         parts.append(f"`{right}` >= `{left}` + {_interval(bound.lower_us)}")
         parts.append(f"`{right}` <= `{left}` + {_interval(bound.upper_us)}")
     if operator.condition is not None:
         parts.append(to_sql(operator.condition, operator.output.schema))
     return " AND ".join(parts)
+
+
+def _same_for_all(event_time: str | None) -> str:
+    """A key that is 0 for every row, in a form that the optimiser does not see through."""
+    return f"unix_micros(`{event_time}`) % 1"
 
 
 def _interval(us: int) -> str:

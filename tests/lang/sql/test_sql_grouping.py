@@ -78,7 +78,7 @@ def test_keys_may_be_used_inside_expressions() -> None:
         FROM readings GROUP BY upper(home), window(ts, '1 hour') HAVING upper(home) <> 'A'
     """
     assert drawn(text) == told("""
-        q_aggregate = aggregate(readings)  by upper_home, every 1 hour
+        q_aggregate = aggregate(readings) by upper_home, every 1 hour
         q_filter = filter(q_aggregate) (`upper_home` <> 'A')
         q = map(q_filter) concat(`upper_home`, '!') AS h, hour(`window_end`) AS at
         """)

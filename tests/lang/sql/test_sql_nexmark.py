@@ -44,10 +44,10 @@ GRAPHS = {
         q7 = map(q7_join) auction, price, bidder, ts
         """,
     "q8": """
-        q8_p_aggregate = aggregate(persons)  by id, name, every 10 seconds
+        q8_p_aggregate = aggregate(persons) by id, name, every 10 seconds
         q8_p = map(q8_p_aggregate)
             id, name, `window_start` AS starttime, `window_end` AS endtime
-        q8_a_aggregate = aggregate(auctions)  by seller, every 10 seconds
+        q8_a_aggregate = aggregate(auctions) by seller, every 10 seconds
         q8_a = map(q8_a_aggregate)
             seller, `window_start` AS right_starttime, `window_end` AS right_endtime
         q8_join = join(q8_p, q8_a)

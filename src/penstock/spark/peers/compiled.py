@@ -15,7 +15,8 @@ QUERIES = {
     "filter and map": "SELECT auction, bidder, 0.908 * price AS euros, ts FROM bids "
     "WHERE auction % 3 = 0",
     "strings": "SELECT auction, split_part(url, '/', 4) AS first, "
-    "split_part(url, '/', 5) AS second FROM bids WHERE lower(channel) IN ('apple', 'google', 'facebook', 'baidu')",
+    "split_part(url, '/', 5) AS second FROM bids "
+    "WHERE lower(channel) IN ('apple', 'google', 'facebook', 'baidu')",
     "tumbling aggregate": "SELECT bidder, count(*) AS bids, max(price) AS highest, "
     "window.end AS at FROM bids GROUP BY bidder, window(ts, '10 seconds')",
     "sliding aggregate": "SELECT auction, count(*) AS bids, window.end AS at FROM bids "
