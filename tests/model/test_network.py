@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from model.samples import DATABASE, counted, filtered, input_of, more, read, shape_of, stream_of
+from model.samples import DATABASE, counted, filtered, input_of, more, stream_of
 from penstock.errors import InputError
 from penstock.model.fragments import Fragment
 from penstock.model.network import Network, NodeSpec, Query
@@ -180,5 +180,5 @@ def test_a_fragment_has_state_if_one_of_its_operators_has() -> None:
 
 def test_a_database_write_is_an_operator_like_others() -> None:
     write = SqlWrite("saved", ROWS, DATABASE, "readings")
-    assert network(write).shapes["saved"] == shape_of(str(ROWS.schema), "ts")
-    assert read("readings") == ROWS
+    found = network(write, filtered("after", input_of(write)))
+    assert found.upstream(["after"]) == {"after", "saved", "readings"}

@@ -1,12 +1,33 @@
-"""The benchmarks by name."""
+"""The benchmarks by name, in the form the command line asks for."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from penstock.bench.overhead import overhead
 from penstock.bench.report import Report
 
-Bench = Callable[[bool, Callable[[str], None]], Report]
+Measure = Callable[[bool, Callable[[str], None]], Report]
 
-BENCHES: Mapping[str, Bench] = {"overhead": overhead}
+
+def say(what: str) -> None:
+    """Shows what is being measured, on standard error so that output stays clean."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{what}", end="", file=sys.stderr, flush=True)
+    else:
+        print(what, file=sys.stderr, flush=True)
+
+
+def _reported(measure: Measure) -> Callable[[bool], Mapping[str, Any]]:
+    def run(quick: bool) -> Mapping[str, Any]:
+        report = measure(quick, say)
+        if sys.stderr.isatty():
+            say("")
+        return report.as_dict()
+
+    return run
+
+
+BENCHES: Mapping[str, Callable[[bool], Mapping[str, Any]]] = {"overhead": _reported(overhead)}

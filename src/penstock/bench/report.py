@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -36,17 +36,14 @@ class Report:
     def ok(self) -> bool:
         return all(case.ok for case in self.cases)
 
-    def to_json(self) -> str:
-        """The stable form of ``penstock bench NAME --json``."""
-        return json.dumps(
-            {
-                "bench": self.bench,
-                "machine": self.machine,
-                "cases": [asdict(case) for case in self.cases],
-                "ok": self.ok,
-            },
-            indent=2,
-        )
+    def as_dict(self) -> dict[str, Any]:
+        """The stable form that ``penstock bench NAME --json`` prints."""
+        return {
+            "bench": self.bench,
+            "machine": self.machine,
+            "cases": [asdict(case) for case in self.cases],
+            "ok": self.ok,
+        }
 
 
 def compared(

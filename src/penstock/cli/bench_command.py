@@ -24,7 +24,7 @@ BENCH_EXAMPLES = """\
 
 penstock bench --quick                     everything, in short
 
-penstock bench throughput --json           one measurement, for scripts
+penstock bench overhead --json             one measurement, for scripts
 """
 
 ALL = "all"

@@ -13,7 +13,8 @@ def query_names(ctx: typer.Context, incomplete: str) -> list[str]:
     """The queries of the file that was typed, as far as it can be read."""
     from penstock.lang.deployment import read_deployment
 
-    file = ctx.params.get("file")
+    # An option without its value ends the parsing before arguments are given their names.
+    file = ctx.params.get("file") or next(iter(ctx.args), None)
     if file is None:
         return []
     try:

@@ -317,8 +317,9 @@ class WindowJoin(Operator):
         check_windowable(self.left, "a join")
         check_windowable(self.right, "a join")
         check_equal_types(self.equal, self.left.schema, self.right.schema)
+        schema = self.output.schema
         if self.condition is not None:
-            check_condition(self.condition, self.output.schema)
+            check_condition(self.condition, schema)
 
     @property
     def inputs(self) -> tuple[Input, ...]:

@@ -29,7 +29,7 @@ from penstock.model.operators import (
     WindowJoin,
 )
 from penstock.model.schema import Schema
-from penstock.model.windows import AnyWindow, Window
+from penstock.model.windows import AnyWindow, SessionWindow, Window
 from penstock.spark.ddl import spark_ddl
 from penstock.spark.lookup import looked_up
 from penstock.spark.sources.beats import BEAT, DELAY_DAYS
@@ -138,7 +138,8 @@ def _aggregate(operator: Aggregate, rows: DataFrame) -> DataFrame:
     event_time = operator.input.shape.event_time
     assert event_time is not None
     window = _window(operator.window, event_time)
-    if not any(columns_of(key) for _, key in operator.keys):
+    keyed = any(columns_of(key) for _, key in operator.keys)
+    if isinstance(operator.window, SessionWindow) and not keyed:
         # Spark has no sessions of all rows together, so they get a key in common.
         keys.append(F.expr(_same_for_all(event_time)).alias("__all"))
     grouped = rows.groupBy(*keys, window)

@@ -9,22 +9,27 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
+from penstock.feeds.files import Piece, read_pieces
 from penstock.feeds.generators import generator
 from penstock.lang.deployment import parse_deployment
 from penstock.model.network import Network, Query
 from penstock.model.operators import SqlWrite
 from penstock.model.sources import GeneratorSource, MemorySink, Stream
+from penstock.spark import ingest
 from penstock.spark.engine import Engine, EngineOptions
 from penstock.spark.state import StateFolder
 
@@ -100,15 +105,34 @@ def run(
 ) -> Outcome:
     """Runs a network over its finished input, in micro-batches small enough to be several."""
     options = EngineOptions(trigger_ms=20, max_rows_per_batch=max_rows_per_batch)
-    engine = Engine(session, network, StateFolder(folder), options)
-    try:
-        engine.start()
-        assert engine.wait(timeout_s, poll_s=0.05), f"not finished: {unfinished(engine)}"
-        engine.check()
-        batches = {one.fragment: one.batches for one in engine.status()}
-        return Outcome(collected(engine), engine.set_aside(), batches)
-    finally:
-        engine.stop()
+    with small_pieces(max_rows_per_batch):
+        engine = Engine(session, network, StateFolder(folder), options)
+        try:
+            engine.start()
+            assert engine.wait(timeout_s, poll_s=0.05), f"not finished: {unfinished(engine)}"
+            engine.check()
+            batches = {one.fragment: one.batches for one in engine.status()}
+            return Outcome(collected(engine), engine.set_aside(), batches)
+        finally:
+            engine.stop()
+
+
+@contextmanager
+def small_pieces(rows: int) -> Iterator[None]:
+    """Lets files be brought in by ``rows`` rows at a time, as if they were large."""
+
+    def cut(*given: Any) -> Iterator[Piece]:
+        for piece in read_pieces(*given):
+            rejects = piece.rejects
+            for at in range(0, max(1, piece.rows.num_rows), rows):
+                yield Piece(piece.rows.slice(at, rows), rejects)
+                rejects = ()
+
+    with (
+        patch.object(ingest, "read_pieces", cut),
+        patch.object(ingest, "_ROWS_PER_COMMIT", rows),
+    ):
+        yield
 
 
 def unfinished(engine: Engine) -> list[str]:

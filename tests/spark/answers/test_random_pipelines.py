@@ -19,10 +19,8 @@ from answers.random_pipelines import Pipeline, pipeline
 from answers.random_queries import duck_query, penstock_query
 from pyspark.sql import SparkSession
 
-from penstock.feeds import files
 from penstock.feeds.arrow import arrow_schema
 from penstock.model.schema import Schema
-from penstock.spark import ingest
 
 EXAMPLES = int(os.environ.get("PENSTOCK_EXAMPLES", "12"))
 SEED = int(os.environ.get("PENSTOCK_SEED", "1"))
@@ -86,12 +84,7 @@ def query_text(name: str, sql: str) -> str:
 
 
 @pytest.mark.parametrize("seed", range(SEED, SEED + -(-EXAMPLES // AT_ONCE)))
-def test_random_pipelines(
-    seed: int, session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Small pieces of files make several micro-batches of few rows.
-    monkeypatch.setattr(files, "_LINES_AT_ONCE", 30)
-    monkeypatch.setattr(ingest, "_ROWS_PER_COMMIT", 30)
+def test_random_pipelines(seed: int, session: SparkSession, tmp_path: Path) -> None:
     random = Random(seed)
     oracle = Oracle()
     for name, count in (("a", 140), ("b", 100), ("e", 0)):
@@ -104,7 +97,7 @@ def test_random_pipelines(
     made = {f"q{at}": telling(random, oracle) for at in range(AT_ONCE)}
     queries = "".join(query_text(name, penstock_query(one)) for name, one in made.items())
     network = deployed(DEPLOYMENT.format(schema=SCHEMA) + queries, tmp_path)
-    outcome = run(session, network, tmp_path / "state", max_rows_per_batch=60)
+    outcome = run(session, network, tmp_path / "state", max_rows_per_batch=30)
     assert outcome.late("a") == oracle.late["a"] > 0
     failures = []
     for name, one in made.items():
