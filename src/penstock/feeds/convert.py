@@ -17,8 +17,7 @@ from penstock.model.types import DataType
 
 _MICROS = pa.timestamp("us", tz="UTC")
 _NAIVE = pa.timestamp("us")
-_EARLIEST = pa.scalar(datetime(1, 1, 1, tzinfo=UTC), _MICROS)
-_LATEST = pa.scalar(datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC), _MICROS)
+_EARLIEST, _LATEST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
@@ -60,7 +59,8 @@ def _whole_column(text: pa.Array, type: DataType) -> pa.Array:
     trimmed = pc.utf8_trim_whitespace(text)
     if type.is_integer and pc.any(pc.starts_with(trimmed, "0x", ignore_case=True)).as_py():
         raise pa.ArrowInvalid("Arrow would read hexadecimal numbers")
-    return trimmed.cast(ARROW_TYPES[type])
+    values = trimmed.cast(ARROW_TYPES[type])
+    return _in_range(values) if type is DataType.DATE else values
 
 
 def _timestamps(text: pa.Array) -> pa.Array:
@@ -83,10 +83,10 @@ def moments_of_seconds(seconds: pa.Array) -> pa.Array:
 
 
 def _in_range(moments: pa.Array) -> pa.Array:
-    ends = pc.min_max(moments)
-    too_early = pc.less(ends["min"], _EARLIEST).as_py()
-    if too_early or pc.greater(ends["max"], _LATEST).as_py():
-        raise pa.ArrowInvalid("a timestamp outside the years 1 to 9999")
+    ends = pc.min_max(moments).cast(pa.struct({"min": _MICROS, "max": _MICROS}))
+    too_early = pc.less(ends["min"], pa.scalar(_EARLIEST, _MICROS)).as_py()
+    if too_early or pc.greater(ends["max"], pa.scalar(_LATEST, _MICROS)).as_py():
+        raise pa.ArrowInvalid("a time outside the years 1 to 9999")
     return moments
 
 

@@ -15,8 +15,10 @@ from penstock.model.sources import CsvLayout
 
 
 def open_marked(path: Path) -> MarkedStream:
-    """The bytes of a file, unpacked by its ending, with what is not UTF-8 marked."""
-    return MarkedStream(pa.input_stream(str(path), compression="detect"))
+    """The bytes of a file, unpacked if it is gzipped, with what is not UTF-8 marked."""
+    # Opened here, because Arrow opens only files whose names are UTF-8.
+    file = path.open("rb")
+    return MarkedStream(pa.CompressedInputStream(file, "gzip") if path.suffix == ".gz" else file)
 
 
 def leading_rows(path: Path, layout: CsvLayout, count: int) -> list[list[str]]:

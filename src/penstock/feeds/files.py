@@ -308,7 +308,7 @@ def _json_text(value: object) -> str | None:
 
 
 def _parquet_pieces(path: Path, layout: CsvLayout, schema: Schema) -> Iterator[Piece]:
-    with pq.ParquetFile(path) as file:
+    with path.open("rb") as raw, pq.ParquetFile(raw) as file:
         columns = file.schema_arrow.names
         _check_columns(path, columns, schema)
         names = [_spelled(name, columns) for name in schema.names]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import io
+from io import BufferedIOBase
 from typing import Any
 
 import pyarrow as pa
@@ -31,7 +32,7 @@ class MarkedStream(io.RawIOBase):
     True
     """
 
-    def __init__(self, source: pa.NativeFile) -> None:
+    def __init__(self, source: pa.NativeFile | BufferedIOBase) -> None:
         self._source = source
         self._decoder = codecs.getincrementaldecoder("utf-8")("penstock.mark")
         self._left = b""

@@ -55,7 +55,7 @@ class Window:
 
 @dataclass(frozen=True)
 class SessionWindow:
-    """Windows that end when a key is silent for ``gap_us``."""
+    """Windows that end when a key is silent for longer than ``gap_us``."""
 
     gap_us: int
 

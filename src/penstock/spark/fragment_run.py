@@ -44,7 +44,8 @@ class FragmentFolder:
         counted = self.rows_out()
         if batch_id > counted["batch"]:
             total = counted["rows"] + rows
-            write_text(self.path / "rows_out", json.dumps({"batch": batch_id, "rows": total}))
+            text = json.dumps({"batch": batch_id, "rows": total})
+            write_text(self.path / "rows_out", text, synced=False)
 
 
 class FragmentRun:

@@ -145,7 +145,7 @@ def _sessions(part: Grouped, keys: list[str]) -> str:
     """Every row with the number of its session among those of its keys."""
     by = f"(PARTITION BY {', '.join(part.keys)} ORDER BY ts)" if part.keys else "(ORDER BY ts)"
     keyed = f"SELECT {', '.join(['*', *keys])} FROM {part.source.name}"
-    near = f"ts - lag(ts) OVER {by} < to_microseconds({part.size_us})"
+    near = f"ts - lag(ts) OVER {by} <= to_microseconds({part.size_us})"
     marked = f"SELECT *, CASE WHEN {near} THEN 0 ELSE 1 END AS first_ FROM ({keyed})"
     return f"SELECT *, sum(first_) OVER {by} AS number_ FROM ({marked})"
 

@@ -56,7 +56,7 @@ ANSWERS = {
         FROM (
           SELECT bidder, ts, count(*) FILTER (first) OVER by_time AS session FROM (
             SELECT bidder, ts,
-              coalesce(ts - lag(ts) OVER by_time >= INTERVAL 10 SECOND, true) AS first
+              coalesce(ts - lag(ts) OVER by_time > INTERVAL 10 SECOND, true) AS first
             FROM bids WINDOW by_time AS (PARTITION BY bidder ORDER BY ts))
           WINDOW by_time AS (PARTITION BY bidder ORDER BY ts))
         GROUP BY bidder, session

@@ -94,7 +94,8 @@ class Channel:
 
     def advance(self, reader: str, sequence: int) -> None:
         """Records that ``reader`` needs nothing before ``sequence`` any more."""
-        write_text(self._reader(reader), str(sequence))
+        # An older place only keeps data for longer.
+        write_text(self._reader(reader), str(sequence), synced=False)
 
     def needed_from(self) -> int:
         """The first batch that some reader still needs.

@@ -61,7 +61,7 @@ def run(
     engine = Engine(session, network, StateFolder(scratch / "state"), options)
     try:
         engine.start()
-        engine.wait(poll_s=0.02)
+        engine.wait(poll_s=0.05)
         return engine.reports("result")
     finally:
         engine.stop()

@@ -1,0 +1,98 @@
+"""Late rows: the fast way against a plain loop."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.feeds.lateness import Sifted, sift
+
+MOMENT = pa.timestamp("us", tz="UTC")
+
+
+def table(times: list[int | None]) -> pa.Table:
+    columns = {"ts": pa.array(times, MOMENT), "n": pa.array(range(len(times)), pa.int64())}
+    return pa.table(columns)
+
+
+def kept(result: Sifted) -> list[int]:
+    return result.kept["n"].to_pylist()
+
+
+def plain(
+    times: list[int | None], lateness_us: int, high_us: int | None
+) -> tuple[list[int], list[int], int | None]:
+    """One row after the other, as the rule is written."""
+    in_time, late = [], []
+    for at, time in enumerate(times):
+        if time is not None:
+            high_us = time if high_us is None else max(time, high_us)
+        if time is None or high_us is None or time < high_us - lateness_us:
+            late.append(at)
+        else:
+            in_time.append(at)
+    return in_time, late, high_us
+
+
+times_us = st.lists(st.one_of(st.none(), st.integers(-(10**15), 10**16)), max_size=30)
+close_times_us = st.lists(st.one_of(st.none(), st.integers(0, 30)), max_size=30)
+lateness = st.one_of(st.integers(0, 20), st.integers(0, 10**16))
+marks = st.one_of(st.none(), st.integers(0, 40))
+
+
+@settings(database=None, deadline=None, max_examples=300)
+@given(times=st.one_of(times_us, close_times_us), lateness_us=lateness, high_us=marks)
+def test_sifting_is_the_plain_loop(
+    times: list[int | None], lateness_us: int, high_us: int | None
+) -> None:
+    in_time, late, reached_us = plain(times, lateness_us, high_us)
+    result = sift(table(times), "ts", lateness_us, high_us)
+    assert kept(result) == in_time
+    assert result.late["n"].to_pylist() == late
+    assert result.high_water_us == reached_us
+    assert result.kept.schema == result.late.schema == table([]).schema
+
+
+@settings(database=None, deadline=None)
+@given(times=close_times_us, lateness_us=st.integers(0, 20), data=st.data())
+def test_how_rows_are_cut_does_not_matter(
+    times: list[int | None], lateness_us: int, data: st.DataObject
+) -> None:
+    rows = table(times)
+    whole = sift(rows, "ts", lateness_us, None)
+    edges = sorted(data.draw(st.lists(st.integers(0, len(times)), max_size=5)))
+    high_us: int | None = None
+    in_time: list[int] = []
+    for low, high in zip([0, *edges], [*edges, len(times)], strict=True):
+        result = sift(rows.slice(low, high - low), "ts", lateness_us, high_us)
+        in_time += kept(result)
+        high_us = result.high_water_us
+    assert in_time == kept(whole)
+    assert high_us == whole.high_water_us
+
+
+def test_rows_in_several_chunks_are_one_sequence() -> None:
+    rows = pa.concat_tables([table([10, 30]), table([12, 29])])
+    assert kept(sift(rows, "ts", 5, None)) == [0, 1, 1]
+
+
+@pytest.mark.parametrize(("time", "late"), [(94, True), (95, False), (100, False), (200, False)])
+def test_a_row_exactly_as_late_as_allowed_is_in_time(time: int, late: bool) -> None:
+    assert (kept(sift(table([time]), "ts", 5, 100)) == []) is late
+
+
+def test_rows_without_a_time_are_late_and_move_nothing() -> None:
+    result = sift(table([None, None]), "ts", 5, None)
+    assert result.late.num_rows == 2
+    assert result.high_water_us is None
+    assert sift(table([None]), "ts", 5, 7).high_water_us == 7
+
+
+def test_no_rows_move_nothing() -> None:
+    assert sift(table([]), "ts", 5, 7).high_water_us == 7
+
+
+def test_a_late_row_moves_nothing() -> None:
+    assert sift(table([10]), "ts", 5, 100).high_water_us == 100

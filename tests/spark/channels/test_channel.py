@@ -1,0 +1,367 @@
+"""Channels: committing once, fencing, reading, freeing, and dying at any moment."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from channels.disk import Died, careless, dying_at, full, names, watched
+from penstock.errors import InputError, RunError
+from penstock.spark.channels.channel import Channel, Writer
+from penstock.spark.channels.manifest import ChannelFile, Manifest
+
+pytestmark = pytest.mark.core
+
+
+@pytest.fixture
+def channel(tmp_path: Path) -> Channel:
+    return Channel.open(tmp_path / "readings")
+
+
+def commit(writer: Writer, batch_id: int, **told: object) -> Manifest:
+    """Commits a batch of one small file."""
+    name = f"{batch_id}-{writer.epoch}.parquet"
+    (writer.channel.data / name).write_text(f"batch {batch_id}")
+    return writer.commit(batch_id, [ChannelFile(name, 1)], **told)  # type: ignore[arg-type]
+
+
+def batches(channel: Channel, start: int = 0) -> list[int]:
+    return [manifest.batch_id for manifest in channel.newer(start)]
+
+
+def test_an_empty_channel(channel: Channel) -> None:
+    assert channel.last() is None
+    assert channel.sequences() == []
+    assert channel.oldest() == 0
+    assert list(channel.newer(0)) == []
+    assert channel.manifests(0, 0) == []
+    assert Writer(channel, 1).last is None
+
+
+def test_batches_are_numbered_without_gaps(channel: Channel) -> None:
+    writer = Writer(channel, 1)
+    for batch_id in (0, 1, 5, 9):
+        commit(writer, batch_id)
+    assert [one.sequence for one in channel.manifests(0, 4)] == [0, 1, 2, 3]
+    assert batches(channel) == [0, 1, 5, 9]
+    assert batches(channel, 2) == [5, 9]
+    assert channel.last() == writer.last == channel.manifest(3)
+
+
+def test_a_manifest_keeps_what_was_told(channel: Channel) -> None:
+    state = {"files": 3, "high": None}
+    told = commit(Writer(channel, 4), 7, watermark_us=12, ended=True, writer_state=state)
+    assert told == Manifest(0, 4, 7, (ChannelFile("7-4.parquet", 1),), 12, True, state)
+    assert channel.manifest(0) == told
+
+
+@pytest.mark.parametrize("again", [5, 4, 0])
+def test_committing_a_batch_again_does_nothing(channel: Channel, again: int) -> None:
+    writer = Writer(channel, 1)
+    first = commit(writer, 5)
+    assert commit(writer, again, watermark_us=99) == first
+    assert commit(Writer(channel, 2), again) == first
+    assert channel.sequences() == [0]
+
+
+def refused(epoch: int, newer: int) -> str:
+    return (
+        f"channel readings belongs to a newer writer (epoch {newer}, this one has {epoch}). "
+        "This writer is no longer the owner and must stop."
+    )
+
+
+def test_an_old_writer_is_refused_and_its_batch_not_seen(channel: Channel) -> None:
+    old = Writer(channel, 1)
+    commit(old, 0)
+    new = Writer(channel, 2)
+    with pytest.raises(RunError) as caught:
+        commit(old, 1)
+    assert str(caught.value) == refused(1, 2)
+    assert batches(channel) == [0]
+    commit(new, 1)
+    assert [one.epoch for one in channel.newer(0)] == [1, 2]
+    assert channel.manifests(0, 2)[1].files == (ChannelFile("1-2.parquet", 1),)
+
+
+def test_an_old_writer_cannot_come_back(channel: Channel) -> None:
+    Writer(channel, 3)
+    with pytest.raises(RunError) as caught:
+        Writer(channel, 2)
+    assert str(caught.value) == refused(2, 3)
+    assert Writer(channel, 3).epoch == 3
+
+
+def test_of_writers_racing_for_a_number_one_wins(channel: Channel) -> None:
+    commit(Writer(channel, 1), 0)
+    writers = [Writer(channel, 1) for _ in range(8)]
+    ready, won, messages = threading.Barrier(8), [], []
+
+    def race(number: int) -> None:
+        ready.wait()
+        try:
+            won.append(writers[number].commit(10 + number, []))
+        except RunError as error:
+            messages.append(str(error))
+
+    threads = [threading.Thread(target=race, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(won) == 1
+    assert set(messages) == {
+        "batch 1 of channel readings was written by another writer (this one has epoch 1). "
+        "This writer is no longer the owner and must stop."
+    }
+    assert len(messages) == 7
+    assert list(channel.newer(1)) == won
+
+
+def test_a_missing_manifest_is_named(channel: Channel) -> None:
+    writer = Writer(channel, 1)
+    for batch_id in range(3):
+        commit(writer, batch_id)
+    channel.entry(1).unlink()
+    with pytest.raises(RunError) as caught:
+        channel.manifests(0, 3)
+    assert str(caught.value) == (
+        f"the manifest {channel.folder}/log/00000001.json is missing. "
+        "A reader still needs it. Restore it, or start afresh with --fresh."
+    )
+
+
+def test_a_damaged_manifest_is_named_by_all_who_need_it(channel: Channel) -> None:
+    writer = Writer(channel, 1)
+    for batch_id in range(3):
+        commit(writer, batch_id)
+    channel.entry(2).write_text("{")
+    for use in (
+        lambda: Writer(channel, 2),
+        channel.last,
+        lambda: list(channel.newer(0)),
+        lambda: channel.manifests(0, 3),
+    ):
+        with pytest.raises(RunError, match=r"log/00000002\.json is damaged"):
+            use()
+
+
+@pytest.mark.parametrize("file", ["epoch", "readers/slow"])
+def test_other_damaged_files_are_named_too(channel: Channel, file: str) -> None:
+    writer = Writer(channel, 1)
+    (channel.folder / file).write_text("oops")
+    with pytest.raises(RunError, match=f"{file} is damaged"):
+        commit(writer, 0)
+
+
+def test_numbers_may_grow_beyond_eight_digits(channel: Channel) -> None:
+    channel.entry(99_999_999).write_text(Manifest(99_999_999, 1, 5).to_json())
+    commit(Writer(channel, 1), 6)
+    assert channel.sequences() == [99_999_999, 100_000_000]
+
+
+class TestFreeing:
+    def fill(self, channel: Channel, count: int) -> Writer:
+        writer = Writer(channel, 1)
+        for batch_id in range(count):
+            commit(writer, batch_id)
+        return writer
+
+    def test_nothing_is_freed_while_nobody_has_registered(self, channel: Channel) -> None:
+        """Whoever reads the channel may only be about to start."""
+        self.fill(channel, 5)
+        assert channel.needed_from() == 0
+        assert channel.sequences() == [0, 1, 2, 3, 4]
+        assert len(names(channel.data)) == 5
+
+    def test_the_slowest_reader_decides(self, channel: Channel) -> None:
+        for reader in ("fast", "slow", "slowest"):
+            channel.register(reader)
+        writer = self.fill(channel, 5)
+        channel.advance("fast", 5)
+        channel.advance("slow", 3)
+        commit(writer, 5)
+        assert channel.sequences() == [0, 1, 2, 3, 4, 5]
+        channel.advance("slowest", 2)
+        commit(writer, 6)
+        assert channel.needed_from() == 2
+        assert channel.sequences() == [2, 3, 4, 5, 6]
+        kept = {file.name for one in channel.newer(2) for file in one.files}
+        assert set(names(channel.data)) == kept
+
+    def test_the_newest_batch_always_stays(self, channel: Channel) -> None:
+        channel.register("reader")
+        writer = self.fill(channel, 3)
+        channel.advance("reader", 99)
+        commit(writer, 3)
+        assert channel.sequences() == [3]
+        # A writer started now knows where to go on.
+        assert commit(Writer(channel, 2), 4).sequence == 4
+
+    def test_a_writer_started_later_frees_what_is_left(self, channel: Channel) -> None:
+        channel.register("reader")
+        self.fill(channel, 5)
+        channel.advance("reader", 4)
+        commit(Writer(channel, 2), 5)
+        assert channel.sequences() == [4, 5]
+
+    def test_a_known_reader_keeps_its_place(self, channel: Channel) -> None:
+        channel.register("reader")
+        channel.advance("reader", 4)
+        channel.register("reader")
+        assert channel.needed_from() == 4
+
+    def test_a_new_reader_begins_at_the_oldest_batch_kept(self, channel: Channel) -> None:
+        channel.register("old")
+        writer = self.fill(channel, 5)
+        channel.advance("old", 3)
+        commit(writer, 5)
+        channel.register("new")
+        assert channel.oldest() == 3
+        assert batches(channel, channel.oldest()) == [3, 4, 5]
+        commit(writer, 6)
+        assert channel.oldest() == 3
+
+    def test_reading_freed_batches_is_an_error(self, channel: Channel) -> None:
+        channel.register("reader")
+        writer = self.fill(channel, 5)
+        channel.advance("reader", 3)
+        commit(writer, 5)
+        with pytest.raises(RunError, match=r"log/00000000\.json is missing"):
+            channel.manifests(0, 6)
+
+    def test_a_reader_has_a_proper_name(self, channel: Channel) -> None:
+        with pytest.raises(InputError, match=r"^'\.\./x' cannot name a reader"):
+            channel.register("../x")
+
+    def test_dropping_a_channel_leaves_nothing(self, channel: Channel) -> None:
+        self.fill(channel, 2)
+        channel.drop()
+        assert not channel.folder.exists()
+        channel.drop()
+
+
+def whole(channel: Channel) -> list[int]:
+    """The batches a reader finds, each with its file; raises if any is broken."""
+    found = list(channel.newer(channel.oldest()))
+    for manifest in found:
+        assert manifest.sequence == found[0].sequence + found.index(manifest)
+        for file in manifest.files:
+            text = (channel.data / file.name).read_text()
+            assert text == f"batch {manifest.batch_id}"
+    return [manifest.batch_id for manifest in found]
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_dying_at_any_step_of_a_commit_leaves_the_old_or_the_new_state(
+    tmp_path: Path, after: bool
+) -> None:
+    outcomes: Counter[str] = Counter()
+    for step in range(1, 40):
+        channel = Channel.open(tmp_path / str(step))
+        channel.register("reader")
+        writer = Writer(channel, 1)
+        for batch_id in range(3):
+            commit(writer, batch_id)
+        channel.advance("reader", 2)
+        try:
+            with dying_at(step, after=after):
+                commit(writer, 3)
+        except Died:
+            pass
+        else:
+            outcomes["no death"] += 1
+            break
+        # Freed or not yet freed: what the reader still needs is there.
+        assert whole_from(channel, 2) in ([2], [2, 3])
+        outcomes["new" if channel.last().batch_id == 3 else "old"] += 1  # type: ignore[union-attr]
+        again = Writer(channel, 2)
+        assert commit(again, 3).batch_id == 3
+        commit(again, 4)
+        assert whole(channel) == [2, 3, 4]
+    assert outcomes["old"] > 0 and outcomes["new"] > 0
+    assert outcomes["no death"] == 1
+
+
+def whole_from(channel: Channel, start: int) -> list[int]:
+    """The batches from ``start`` on, which must be whole."""
+    found = list(channel.newer(start))
+    assert all((channel.data / file.name).exists() for one in found for file in one.files)
+    return [one.batch_id for one in found]
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_dying_while_a_writer_claims_its_epoch(tmp_path: Path, after: bool) -> None:
+    for step in range(1, 10):
+        channel = Channel.open(tmp_path / str(step))
+        commit(Writer(channel, 1), 0)
+        try:
+            with dying_at(step, after=after):
+                Writer(channel, 2)
+        except Died:
+            commit(Writer(channel, 3), 1)
+            assert whole(channel) == [0, 1]
+        else:
+            return
+    raise AssertionError("claiming takes this many changes?")
+
+
+def test_what_a_dead_writer_left_behind_does_not_matter(channel: Channel) -> None:
+    writer = Writer(channel, 1)
+    commit(writer, 0)
+    for folder in ("log", "readers", "data", "."):
+        (channel.folder / folder / ".00000001.json.5f2a").write_text("{")
+    (channel.folder / "log" / "00000001.json.tmp").write_text("{")
+    (channel.data / "1-1.parquet").write_text("half a fi")
+    assert Writer(channel, 2).last == writer.last
+    commit(Writer(channel, 2), 1)
+    assert whole(channel) == [0, 1]
+    assert channel.needed_from() == 0
+
+
+@pytest.mark.parametrize("step", ["fsync", "link"])
+def test_a_full_disk_makes_nothing_visible_and_may_be_tried_again(
+    channel: Channel, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    writer = Writer(channel, 1)
+    commit(writer, 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, step, full)
+        with pytest.raises(OSError, match="No space left"):
+            commit(writer, 1)
+    assert whole(channel) == [0]
+    commit(writer, 1)
+    assert whole(channel) == [0, 1]
+
+
+def cost(channel: Channel, writer: Writer, first: int, count: int) -> Counter[str]:
+    """What some commits and the look for them cost in files opened and folders listed."""
+    with watched() as counts:
+        for batch_id in range(first, first + count):
+            writer.commit(batch_id, [])
+            assert len(list(channel.newer(batch_id))) == 1
+    return counts
+
+
+@pytest.mark.parametrize(("reading", "batches"), [(True, 1_000), (False, 10_000)])
+def test_the_ten_thousandth_batch_costs_as_much_as_the_first(
+    channel: Channel, reading: bool, batches: int
+) -> None:
+    if reading:
+        channel.register("reader")
+    with careless():
+        writer = Writer(channel, 1)
+        early = cost(channel, writer, 0, 20)
+        for batch_id in range(20, batches):
+            writer.commit(batch_id, [])
+            if reading:
+                channel.advance("reader", batch_id)
+        late = cost(channel, writer, batches, 20)
+    assert late["files"] <= early["files"] + 2
+    assert late["entries"] == early["entries"]
+    assert late["folders"] == early["folders"]
+    assert len(channel.sequences()) == (21 if reading else batches + 20)

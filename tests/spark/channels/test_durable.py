@@ -1,0 +1,111 @@
+"""Small files: whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from channels.disk import Died, dying_at, full, names
+from penstock.errors import RunError
+from penstock.spark.channels.durable import create_once, read_number, read_text, write_text
+
+pytestmark = pytest.mark.core
+
+
+def test_text_reads_back(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    assert read_text(path) is None
+    write_text(path, "ä\n")
+    assert read_text(path) == "ä\n"
+    write_text(path, "b")
+    assert read_text(path) == "b"
+    assert names(tmp_path) == ["a"]
+
+
+def test_only_the_first_creates(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    assert create_once(path, "first")
+    assert not create_once(path, "second")
+    assert read_text(path) == "first"
+    assert names(tmp_path) == ["a"]
+
+
+def test_of_many_that_create_at_once_one_succeeds(tmp_path: Path) -> None:
+    ready, created = threading.Barrier(8), []
+
+    def create(number: int) -> None:
+        ready.wait()
+        if create_once(tmp_path / "a", str(number)):
+            created.append(number)
+
+    threads = [threading.Thread(target=create, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(created) == 1
+    assert read_text(tmp_path / "a") == str(created[0])
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("write", [write_text, create_once])
+def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path, write: object, after: bool) -> None:
+    path = tmp_path / "a"
+    for step in range(1, 10):
+        path.unlink(missing_ok=True)
+        try:
+            with dying_at(step, after=after):
+                write(path, "whole")  # type: ignore[operator]
+        except Died:
+            assert read_text(path) in (None, "whole")
+        else:
+            assert step > 2
+            assert read_text(path) == "whole"
+            return
+    raise AssertionError("writing one file takes this many changes?")
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_a_full_disk_leaves_the_old_text_and_no_litter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    path = tmp_path / "a"
+    write_text(path, "old")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, step, full)
+        with pytest.raises(OSError, match="No space left"):
+            write_text(path, "new")
+    assert read_text(path) == "old"
+    assert names(tmp_path) == ["a"]
+
+
+@pytest.mark.parametrize("step", ["fsync", "link"])
+def test_a_full_disk_creates_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    monkeypatch.setattr(os, step, full)
+    with pytest.raises(OSError, match="No space left"):
+        create_once(tmp_path / "a", "new")
+    assert names(tmp_path) == []
+
+
+def test_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "epoch"
+    assert read_number(path) is None
+    write_text(path, "7")
+    assert read_number(path) == 7
+
+
+@pytest.mark.parametrize("text", ["", "seven", "7.5"])
+def test_a_damaged_number_is_refused_by_the_name_of_its_file(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "epoch"
+    path.write_text(text)
+    with pytest.raises(RunError) as caught:
+        read_number(path)
+    assert str(caught.value) == (
+        f"the file {path} is damaged (it holds {text!r} instead of a number). "
+        "Restore the file from a backup, or start afresh with --fresh."
+    )
