@@ -491,6 +491,13 @@ class TestParquet:
             Reject("a.parquet", 3, "b: 'x' is no double", "3,x"),
         ]
 
+    def test_times_beyond_the_calendar_are_set_aside(self, tmp_path: Path) -> None:
+        path = parquet(tmp_path, t=pa.array([1_000_000, 10**18], pa.timestamp("us", "UTC")))
+        assert pq.read_table(path)["t"].cast(pa.int64()).to_pylist() == [1_000_000, 10**18]
+        reading = Reading(path, "parquet", schema=Schema.parse("t timestamp"))
+        assert len(reading.rows) == 1
+        assert reading.complaints == [(2, "t: 1000000000000000000 is no timestamp")]
+
     def test_missing_columns_are_named(self, tmp_path: Path) -> None:
         path = parquet(tmp_path, home=pa.array(["a"]))
         assert refusal(path, "parquet") == (

@@ -60,7 +60,7 @@ def _whole_column(text: pa.Array, type: DataType) -> pa.Array:
     if type.is_integer and pc.any(pc.starts_with(trimmed, "0x", ignore_case=True)).as_py():
         raise pa.ArrowInvalid("Arrow would read hexadecimal numbers")
     values = trimmed.cast(ARROW_TYPES[type])
-    return _in_range(values) if type is DataType.DATE else values
+    return in_calendar(values) if type is DataType.DATE else values
 
 
 def _timestamps(text: pa.Array) -> pa.Array:
@@ -69,7 +69,7 @@ def _timestamps(text: pa.Array) -> pa.Array:
     if _NUMBER.fullmatch(first):
         return moments_of_seconds(trimmed.cast(pa.float64()))
     zoned = first.endswith("Z") or "+" in first[10:] or "-" in first[10:]
-    return _in_range(trimmed.cast(_MICROS) if zoned else trimmed.cast(_NAIVE).cast(_MICROS))
+    return in_calendar(trimmed.cast(_MICROS) if zoned else trimmed.cast(_NAIVE).cast(_MICROS))
 
 
 def moments_of_seconds(seconds: pa.Array) -> pa.Array:
@@ -79,15 +79,21 @@ def moments_of_seconds(seconds: pa.Array) -> pa.Array:
     [1500000]
     """
     micros = pc.round(pc.multiply(seconds, 1e6)).cast(pa.int64())
-    return _in_range(micros.cast(_MICROS))
+    return in_calendar(micros.cast(_MICROS))
 
 
-def _in_range(moments: pa.Array) -> pa.Array:
-    ends = pc.min_max(moments).cast(pa.struct({"min": _MICROS, "max": _MICROS}))
-    too_early = pc.less(ends["min"], pa.scalar(_EARLIEST, _MICROS)).as_py()
-    if too_early or pc.greater(ends["max"], pa.scalar(_LATEST, _MICROS)).as_py():
+def in_calendar(moments: pa.Array) -> pa.Array:
+    """``moments``, dates or timestamps, if all lie in the years 1 to 9999; raises otherwise."""
+    if outside_calendar(moments).any():
         raise pa.ArrowInvalid("a time outside the years 1 to 9999")
     return moments
+
+
+def outside_calendar(moments: pa.Array) -> np.ndarray:
+    """Which of ``moments``, dates or timestamps, do not lie in the years 1 to 9999."""
+    early = pc.less(moments, pa.scalar(_EARLIEST, moments.type))
+    late = pc.greater(moments, pa.scalar(_LATEST, moments.type))
+    return np.asarray(pc.fill_null(pc.or_(early, late), False))
 
 
 def _value_by_value(text: pa.Array, type: DataType) -> Converted:

@@ -20,7 +20,12 @@ import pyarrow.parquet as pq
 
 from penstock.errors import InputError, listed
 from penstock.feeds.arrow import arrow_schema
-from penstock.feeds.convert import Converted, convert_text, moments_of_seconds
+from penstock.feeds.convert import (
+    Converted,
+    convert_text,
+    moments_of_seconds,
+    outside_calendar,
+)
 from penstock.feeds.csv_rows import RowFinder, leading_rows, open_marked
 from penstock.feeds.utf8 import MARK, shown
 from penstock.model.schema import Field, Schema
@@ -209,8 +214,16 @@ def _typed(
     faults = {}
     for at in np.flatnonzero(bad).tolist():
         wrong = next(k for k, one in enumerate(columns) if one.bad[at])
-        faults[at] = _fault(written[wrong][at].as_py(), schema.fields[wrong])
+        faults[at] = _fault(_value(written[wrong][at]), schema.fields[wrong])
     return rows.filter(pa.array(~bad)), faults
+
+
+def _value(scalar: pa.Scalar) -> object:
+    try:
+        return scalar.as_py()
+    except (OverflowError, ValueError):
+        # A time that Python cannot hold is shown as the number it is.
+        return scalar.value
 
 
 def _fault(written: object, field: Field) -> str:
@@ -333,7 +346,9 @@ def _cast(column: pa.Array, field: Field) -> Converted:
     wanted = arrow_schema(Schema((field,))).types[0]
     try:
         if pa.types.is_timestamp(column.type) and pa.types.is_timestamp(wanted):
-            return Converted(pc.cast(column, wanted, safe=False), none_bad)
+            moments = pc.cast(column, wanted, safe=False)
+            bad = outside_calendar(moments)
+            return Converted(pc.if_else(pa.array(bad), None, moments), bad)
         if pa.types.is_timestamp(wanted) and _is_number(column.type):
             return Converted(moments_of_seconds(column.cast(pa.float64())), none_bad)
         if not _is_string(column.type) or pa.types.is_string(wanted):
@@ -352,4 +367,5 @@ def _is_string(type: pa.DataType) -> bool:
 
 
 def _shown_row(columns: list[pa.Array], at: int) -> str:
-    return ",".join("" if one[at].as_py() is None else str(one[at].as_py()) for one in columns)
+    values = (_value(one[at]) for one in columns)
+    return ",".join("" if one is None else str(one) for one in values)

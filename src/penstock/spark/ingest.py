@@ -26,7 +26,7 @@ from penstock.model.sources import DirectorySource, ReplaySource, Stream
 from penstock.spark.channels.channel import Writer
 from penstock.spark.channels.manifest import ChannelFile
 from penstock.spark.dead_letters import DeadLetters
-from penstock.spark.linking import fits, link, times
+from penstock.spark.linking import fits, link, row_count, times
 from penstock.spark.sources.beats import END_OF_TIME_US
 from penstock.spark.taken import TakenFiles
 
@@ -117,6 +117,8 @@ class Ingest:
         event_time = self._stream.shape.event_time
         if event_time is not None:
             at = times(path, event_time)
+            if at is None:
+                return False
             progress = _later(progress, at[event_time])
             if self._stream.lateness_us is not None:
                 sifted = sift(at, event_time, self._stream.lateness_us, progress.high_water_us)
@@ -127,7 +129,7 @@ class Ingest:
         link(path, self._writer.channel.data / name)
         if self._may_repeat:
             self._letters.forget(f"ingest-{self._sequence:010d}")
-        self._record([ChannelFile(name, pq.read_metadata(path).num_rows)], progress, ended=False)
+        self._record([ChannelFile(name, row_count(path))], progress, ended=False)
         self._last_rows_s = time.monotonic()
         return True
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.feeds.arrow import arrow_schema
+from penstock.feeds.convert import in_calendar
 from penstock.model.schema import Schema
 
 _ROWS_AT_MOST = 1_000_000
@@ -21,7 +22,7 @@ def fits(path: Path, schema: Schema) -> bool:
     Larger files are taken piece by piece, so that readers can be given less than a whole one.
     """
     try:
-        with pq.ParquetFile(path) as file:
+        with path.open("rb") as raw, pq.ParquetFile(raw) as file:
             there = {field.name: field.type for field in file.schema_arrow}
             rows = file.metadata.num_rows
     except (OSError, pa.ArrowException):
@@ -30,17 +31,39 @@ def fits(path: Path, schema: Schema) -> bool:
     return 0 < rows <= _ROWS_AT_MOST and all(there.get(one.name) == one.type for one in wanted)
 
 
-def times(path: Path, event_time: str) -> pa.Table:
-    """The event times of the file alone."""
-    return pq.read_table(path, columns=[event_time])
+def times(path: Path, event_time: str) -> pa.Table | None:
+    """The event times of the file alone; None if they cannot be read or are no times."""
+    try:
+        with path.open("rb") as raw, pq.ParquetFile(raw) as file:
+            found = file.read(columns=[event_time])
+            in_calendar(found[event_time])
+            return found
+    except (OSError, pa.ArrowException):
+        return None
+
+
+def row_count(path: Path) -> int:
+    """How many rows the file holds."""
+    with path.open("rb") as raw:
+        return int(pq.read_metadata(raw).num_rows)
 
 
 def link(path: Path, target: Path) -> None:
-    """Puts the file at ``target`` too, so that it stays even if the original is deleted."""
+    """Puts the file at ``target`` too, so that it stays even if the original is deleted.
+
+    What a former attempt left at ``target`` is replaced.
+    """
+    target.unlink(missing_ok=True)
     try:
-        os.link(path, target)
-    except FileExistsError:
-        target.unlink()
-        os.link(path, target)
+        # Of a symbolic link the file itself, or it could still be deleted.
+        os.link(path.resolve(), target)
     except OSError:
+        _copy(path, target)
+
+
+def _copy(path: Path, target: Path) -> None:
+    try:
         shutil.copyfile(path, target)
+    except OSError:
+        target.unlink(missing_ok=True)
+        raise

@@ -16,9 +16,9 @@ from answers.random_expressions import Columns, Expression, condition, expressio
 ROW = {"ts": "time", "k": "string", "g": "int", "v": "int", "x": "double"}
 TABLE = {"label": "string", "weight": "int"}
 
-# What is computed, from what, giving what; {} is the value. Sums of doubles depend on the order
+# What is computed, from what, giving what, and how DuckDB writes it if not alike; {} is the value. Sums of doubles depend on the order
 # of rows in their last digit: as "real" they are shown but never computed with or compared.
-AGGREGATES = (
+_COMPUTED = (
     ("count(*)", "", "int"),
     ("count({})", "string", "int"),
     ("sum({})", "int", "int"),
@@ -29,11 +29,24 @@ AGGREGATES = (
     ("avg({})", "double", "real"),
     ("stddev({})", "double", "real"),
     ("variance({})", "int", "real"),
-    ("count_if({})", "bool", "int"),
+    ("count_if({})", "bool", "int", "count(*) FILTER (WHERE {})"),
     ("count(*) FILTER (WHERE {})", "bool", "int"),
-    ("sum(v_) FILTER (WHERE {})", "bool", "int"),
+    ("sum(v) FILTER (WHERE {})", "bool", "int"),
     ("max({})", "time", "time"),
 )
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """Something to compute of a group: its two spellings, the type it takes and the one it gives."""
+
+    penstock: str
+    takes: str
+    gives: str
+    duck: str = ""
+
+
+AGGREGATES = tuple(Aggregate(*one) for one in _COMPUTED)
 
 
 @dataclass(frozen=True)
@@ -72,7 +85,7 @@ class Grouped(Part):
     slide_us: int | None
     by_start: bool
     keys: Mapping[str, Expression]
-    aggregates: Mapping[str, tuple[str, Expression | None]]
+    aggregates: Mapping[str, tuple[Aggregate, Expression | None]]
     having: Expression | None
 
 
@@ -156,14 +169,14 @@ def _grouped(random: Random, name: str, source: Part) -> Part:
         type = random.choice(("string", "int"))
         keys[f"{name}_k{number}"] = expression(random, type, source.columns, random.choice((0, 1)))
     keys = {one: key for one, key in keys.items() if key.column or key.operation}
-    fitting = [one for one in AGGREGATES if "v_" not in one[0] or "v" in source.columns]
-    aggregates: dict[str, tuple[str, Expression | None]] = {}
+    fitting = [one for one in AGGREGATES if "(v)" not in one.penstock or "v" in source.columns]
+    aggregates: dict[str, tuple[Aggregate, Expression | None]] = {}
     for number in range(random.randint(0 if keys else 1, 3)):
-        template, takes, _ = random.choice(fitting)
-        value = expression(random, takes, source.columns, 1) if takes else None
-        aggregates[f"{name}_a{number}"] = template.replace("v_", "v"), value
+        one = random.choice(fitting)
+        value = expression(random, one.takes, source.columns, 1) if one.takes else None
+        aggregates[f"{name}_a{number}"] = one, value
     columns = {"ts": "time", **{one: key.type for one, key in keys.items()}}
-    columns |= {one: _aggregate_type(*its) for one, its in aggregates.items()}
+    columns |= {one: aggregate.gives for one, (aggregate, _) in aggregates.items()}
     decided = {one: type for one, type in columns.items() if type in ("int", "string")}
     having = condition(random, decided) if decided and random.random() < 0.4 else None
     by_start = slide_us is not None and random.random() < 0.4
@@ -171,13 +184,6 @@ def _grouped(random: Random, name: str, source: Part) -> Part:
     return Grouped(
         name, columns, source, int(size_us * 1e6), slide, by_start, keys, aggregates, having
     )
-
-
-def _aggregate_type(template: str, value: Expression | None) -> str:
-    for one, takes, gives in AGGREGATES:
-        if one.replace("v_", "v") == template and takes == (value.type if value else ""):
-            return gives
-    raise KeyError(template)
 
 
 def _paired(random: Random, name: str, left: Part, right: Part) -> Part:

@@ -62,8 +62,8 @@ def _penstock_grouped(part: Grouped) -> str:
     items = [f"{function}.{end} AS ts"]
     items += [f"{key.penstock()} AS {name}" for name, key in part.keys.items()]
     items += [
-        f"{template.format(value.penstock() if value else '')} AS {name}"
-        for name, (template, value) in part.aggregates.items()
+        f"{one.penstock.format(value.penstock() if value else '')} AS {name}"
+        for name, (one, value) in part.aggregates.items()
     ]
     written = ", ".join(f"'{one} microseconds'" for one in lengths)
     group = [*(key.penstock() for key in part.keys.values()), f"{function}(ts, {written})"]
@@ -114,8 +114,8 @@ def _duck(part: Part) -> str:
 def _duck_grouped(part: Grouped) -> str:
     keys = [f"{key.duck()} AS {name}" for name, key in part.keys.items()]
     calls = [
-        f"{template.format(value.duck() if value else '')} AS {name}"
-        for name, (template, value) in part.aggregates.items()
+        f"{(one.duck or one.penstock).format(value.duck() if value else '')} AS {name}"
+        for name, (one, value) in part.aggregates.items()
     ]
     if part.slide_us is None:
         groups = _sessions(part, keys)

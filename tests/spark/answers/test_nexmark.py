@@ -33,11 +33,11 @@ ANSWERS = {
           AND epoch_us(auctions.ts) - epoch_us(persons.ts) BETWEEN 0 AND 3600000000
         """,
     "q5": """
-        SELECT auction, num, make_timestamp(at * 2000000), make_timestamp(at * 2000000 + 10000000)
+        SELECT auction, num, make_timestamp(slide * 2000000), make_timestamp(slide * 2000000 + 10000000)
         FROM (
-          SELECT auction, at, count(*) AS num, rank() OVER (PARTITION BY at ORDER BY num DESC) AS place
-          FROM (SELECT auction, epoch_us(ts) // 2000000 - unnest(range(5)) AS at FROM bids)
-          GROUP BY auction, at)
+          SELECT auction, slide, count(*) AS num, rank() OVER (PARTITION BY slide ORDER BY num DESC) AS place
+          FROM (SELECT auction, epoch_us(ts) // 2000000 - unnest(range(5)) AS slide FROM bids)
+          GROUP BY auction, slide)
         WHERE place = 1
         """,
     "q7": """

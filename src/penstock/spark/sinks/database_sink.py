@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import sqlalchemy as sa
@@ -13,22 +12,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from penstock.errors import RunError
 from penstock.model.operators import SqlWrite
 from penstock.model.schema import Schema
-from penstock.model.types import DataType
-from penstock.spark.lookup import engine_of
+from penstock.spark.lookup import SQL_TYPES, engine_of
 from penstock.spark.sinks.batch import Batch
 
 _ROWS_AT_ONCE = 1_000
-
-_SQL_TYPES: dict[DataType, sa.types.TypeEngine[Any]] = {
-    DataType.BOOLEAN: sa.Boolean(),
-    DataType.INT: sa.Integer(),
-    DataType.BIGINT: sa.BigInteger(),
-    DataType.DOUBLE: sa.Double(),
-    DataType.STRING: sa.Text(),
-    DataType.TIMESTAMP: sa.DateTime(timezone=True),
-    DataType.DATE: sa.Date(),
-    DataType.BINARY: sa.LargeBinary(),
-}
 
 _COMMITS = sa.Table(
     "penstock_commits",
@@ -93,5 +80,5 @@ def _make_folder(url: str) -> None:
 
 
 def _table(name: str, schema: Schema) -> sa.Table:
-    columns = [sa.Column(field.name, _SQL_TYPES[field.type]) for field in schema]
+    columns = [sa.Column(field.name, SQL_TYPES[field.type]) for field in schema]
     return sa.Table(name, sa.MetaData(), *columns)
