@@ -56,6 +56,14 @@ def test_a_report_as_lines() -> None:
     ]
 
 
+def test_a_figure_without_a_goal_is_only_told() -> None:
+    case = {**CASE, "baseline": None, "ratio": None, "goal": None}
+    assert report_lines({"bench": "start", "cases": [case]}) == [
+        "start",
+        " ✓  rows per second  850,000 rows/s",
+    ]
+
+
 def test_an_unknown_one_lists_those_there_are(registry: dict[str, bench_command.Bench]) -> None:
     with pytest.raises(InputError) as raised:
         chosen("chanels", registry)

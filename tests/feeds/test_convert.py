@@ -135,7 +135,7 @@ texts = st.one_of(
 )
 
 
-@settings(database=None, deadline=None, max_examples=200)
+@settings(database=None, deadline=None, max_examples=120)
 @given(type=st.sampled_from(STORABLE), values=st.lists(texts, max_size=8))
 def test_a_value_does_not_depend_on_its_neighbours(
     type: DataType, values: list[str | None]

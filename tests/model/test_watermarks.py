@@ -20,7 +20,7 @@ from penstock.model.windows import TimeBound, Window
 
 Row = dict[str, int | None]
 LEFT, RIGHT = read("a", "l timestamp", "l"), read("b", "r timestamp", "r")
-simulated = settings(database=None, deadline=None, max_examples=200)
+simulated = settings(database=None, deadline=None, max_examples=150)
 
 
 @dataclass

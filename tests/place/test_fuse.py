@@ -258,7 +258,7 @@ def test_the_delay_counts_through_a_write() -> None:
     assert {one.name: one.delay_us for one in fragments} == {"per_minute": 0, "starts": MIN}
 
 
-any_network = settings(database=None, deadline=None, max_examples=150)
+any_network = settings(database=None, deadline=None, max_examples=70)
 
 
 @any_network

@@ -160,7 +160,7 @@ def run_fragment(
     return there
 
 
-@settings(database=None, deadline=None, max_examples=200)
+@settings(database=None, deadline=None, max_examples=100)
 @given(network=networks())
 def test_a_fragment_runs_on_the_columns_it_needs(network: Network) -> None:
     for fragment in fuse(network):
@@ -169,7 +169,7 @@ def test_a_fragment_runs_on_the_columns_it_needs(network: Network) -> None:
         assert there[fragment.output] >= set(network.shapes[fragment.output].schema.names)
 
 
-@settings(database=None, deadline=None, max_examples=100)
+@settings(database=None, deadline=None, max_examples=50)
 @given(network=networks())
 def test_needed_columns_are_columns_in_their_order(network: Network) -> None:
     for fragment in fuse(network):

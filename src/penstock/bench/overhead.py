@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import os
 import statistics
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from penstock.bench.flagship import flagship_cases
 from penstock.bench.report import Case, Report, compared
-from penstock.errors import RunError
+from penstock.bench.side import Answer, Side, workload
 
 PIPELINES = (
     "filter and map",
@@ -26,50 +21,7 @@ PIPELINES = (
 )
 _SMALL = {"filter and map": "stateless batch", "tumbling aggregate": "aggregate batch"}
 
-Answer = dict[str, Any]
 Say = Callable[[str], None]
-
-
-class Side:
-    """A process that runs one side's pipelines."""
-
-    def __init__(self, name: str, log: Path) -> None:
-        self.name = name
-        self._log = log.open("wb")
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "penstock.spark.peers.worker", name],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            text=True,
-            env=os.environ | {"PYTHONWARNINGS": "ignore"},
-        )
-        self._receive()
-
-    def run(self, pipeline: str, path: Path, events: int, files: int) -> Answer:
-        """Runs a pipeline over a workload."""
-        request = {"pipeline": pipeline, "path": str(path), "events": events, "files": files}
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(request) + "\n")
-        self._process.stdin.flush()
-        return self._receive()
-
-    def _receive(self) -> Answer:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            raise RunError(
-                f"the {self.name} side of the benchmark died", hint=f"See {self._log.name}."
-            )
-        answer: Answer = json.loads(line)
-        return answer
-
-    def close(self) -> None:
-        """Ends the process."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait(timeout=60)
-        self._log.close()
 
 
 @contextmanager
@@ -89,21 +41,14 @@ def overhead(quick: bool, say: Say) -> Report:
         folder = Path(name)
         rounds = 1 if quick else 5
         events, files = (300_000, 5) if quick else (1_600_000, 16)
-        big = _workload(folder / "big", events, files)
-        small = _workload(folder / "small", 4_000, 20)
+        big = workload(folder / "big", events, files)
+        small = workload(folder / "small", 4_000, 20)
         with _sides(folder) as (ours, stock):
             cases = [
                 *_throughput(ours, stock, big, events, files, rounds, quick, say),
                 *_small_batches(ours, stock, small, rounds, say),
             ]
     return Report("overhead", (*cases, *flagship_cases(quick, say)))
-
-
-def _workload(path: Path, events: int, files: int) -> Path:
-    from penstock.spark.peers.workload import Workload
-
-    Workload(path, events, files).write()
-    return path
 
 
 def _throughput(

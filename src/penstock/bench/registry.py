@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from penstock.bench.costs import costs, write_table
 from penstock.bench.overhead import overhead
 from penstock.bench.report import Report
 
@@ -30,4 +31,13 @@ def _reported(measure: Measure) -> Callable[[bool], Mapping[str, Any]]:
     return run
 
 
-BENCHES: Mapping[str, Callable[[bool], Mapping[str, Any]]] = {"overhead": _reported(overhead)}
+def _kept_costs(quick: bool, say: Callable[[str], None]) -> Report:
+    report = costs(quick, say)
+    write_table(report)
+    return report
+
+
+BENCHES: Mapping[str, Callable[[bool], Mapping[str, Any]]] = {
+    "overhead": _reported(overhead),
+    "costs": _reported(_kept_costs),
+}

@@ -91,14 +91,20 @@ def report_lines(report: Report) -> list[str]:
             "✓" if case["ok"] else "✗",
             str(case["case"]),
             f"{_number(case['value'])} {case['unit']}".rstrip(),
-            f"{_number(case['ratio'])} of {_number(case['baseline'])}",
-            f"goal {case['goal']}",
+            _compared(case),
+            f"goal {case['goal']}" if case["goal"] else "",
         )
         for case in report["cases"]
     ]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)] if rows else []
     cells = ([text.ljust(width) for text, width in zip(row, widths, strict=True)] for row in rows)
     return [f"{report['bench']}", *(f" {'  '.join(row).rstrip()}" for row in cells)]
+
+
+def _compared(case: Report) -> str:
+    if case["baseline"] is None:
+        return ""
+    return f"{_number(case['ratio'])} of {_number(case['baseline'])}"
 
 
 def _number(value: object) -> str:

@@ -76,9 +76,20 @@ def _text(deployment: Deployment, file: Path) -> str:
     return "\n".join((*parts, hint))
 
 
-def _costs(network: Network) -> Mapping[str, OperatorEstimate] | None:
-    """The expected cost of each operator, once there is something that estimates it."""
-    return None
+def _costs(network: Network) -> Mapping[str, OperatorEstimate]:
+    """The expected cost of each operator, from rates that generators keep and measured costs."""
+    from penstock.feeds.generators import paced_rate_per_s
+    from penstock.load.costs import measured_costs
+    from penstock.load.estimate import estimate
+    from penstock.model.sources import GeneratorSource
+
+    rates = {
+        stream.name: rate
+        for stream in network.streams
+        if isinstance(stream.source, GeneratorSource)
+        and (rate := paced_rate_per_s(stream.source.generator, stream.source.options)) is not None
+    }
+    return estimate(network, rates, measured_costs())
 
 
 def _mermaid(deployment: Deployment, file: Path) -> str:

@@ -100,6 +100,22 @@ def schema_of(name: str) -> pa.Schema:
     return _spec(name).schema()
 
 
+def paced_rate_per_s(name: str, options: Mapping[str, object]) -> float | None:
+    """Rows per second of wall time of a paced generator; None where it gives all at once.
+
+    >>> paced_rate_per_s("meters", {"homes": 300, "every": "30min", "speedup": 600})
+    100.0
+    """
+    if _pace(options.get("speedup", "max")) is None:
+        return None
+    feed = generator(name, options)
+    # Over a stretch that a finite feed does not outlast, so that its end does not lower the rate.
+    seconds = 100.0
+    while feed.size is not None and feed.due(seconds) >= feed.size and seconds > 0.1:
+        seconds /= 2
+    return feed.due(seconds) / seconds
+
+
 def _spec(name: str) -> GeneratorSpec:
     if name not in GENERATORS:
         raise InputError(

@@ -220,9 +220,6 @@ class Engine:
         sinks += [TableSink(one, f"{one.name}-{self._life}") for one in fragment.writes]
         return sinks
 
-    def _writer_name(self, name: str) -> str:
-        return f"{self._state.path.name}-{name}-{self._state.incarnation()}"
-
     def _sink(self, query: str, sink: Sink) -> BatchSink:
         match sink:
             case ConsoleSink():

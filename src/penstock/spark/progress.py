@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from penstock.model.measurements import BatchMeasurement, FragmentStatus
 
 _REMEMBERED = 20
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class ProgressLog:
@@ -26,7 +27,7 @@ class ProgressLog:
     def take(self, reports: Iterable[Mapping[str, Any]]) -> None:
         """Adds the reports not seen yet."""
         for report in reports:
-            if report["batchId"] > self._last_id and report.get("durationMs", {}).get("addBatch"):
+            if report["batchId"] > self._last_id and "addBatch" in report.get("durationMs", {}):
                 measured = measurement(self._fragment, report, self._has_beats)
                 self._recent.append(measured)
                 self._last_id = measured.batch_id
@@ -86,9 +87,9 @@ def _has_beat(source: Mapping[str, Any]) -> bool:
 
 
 def _watermark_ms(text: str | None) -> int | None:
-    return _millis(text) if text and text[:4].isdigit() and text[:4] != "1970" else None
+    # Before the first heartbeat Spark's watermark is 0.
+    return (_millis(text) or None) if text and text[:4].isdigit() else None
 
 
 def _millis(text: str) -> int:
-    moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
-    return int(moment.astimezone(UTC).timestamp() * 1_000)
+    return (datetime.fromisoformat(text) - _EPOCH) // timedelta(milliseconds=1)

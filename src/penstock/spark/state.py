@@ -7,15 +7,16 @@ import hashlib
 import os
 import shutil
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
 from penstock.errors import InputError, RunError
 from penstock.model.fragments import Fragment
 from penstock.model.network import Network
+from penstock.model.sources import GeneratorSource, Stream
 from penstock.spark.channels.channel import Channel
-from penstock.spark.channels.durable import create_once, read_text, write_text
+from penstock.spark.channels.durable import create_once, read_number, read_text, write_text
 from penstock.spark.dead_letters import DeadLetters
 from penstock.spark.fragment_run import FragmentFolder
 
@@ -55,7 +56,8 @@ class StateFolder:
 
     def clear(self) -> None:
         """Forgets everything; the folder stays."""
-        for part in ("channels", "fragments", "streams", "dead_letters", "epoch", "life"):
+        names = ("epoch", "life")
+        for part in ("channels", "fragments", "streams", "dead_letters", *names):
             target = self.path / part
             if target.is_dir():
                 shutil.rmtree(target)
@@ -72,18 +74,9 @@ class StateFolder:
         create_once(path, uuid.uuid4().hex[:8])
         return read_text(path) or ""
 
-    def incarnation(self) -> str:
-        """A name for this life of the deployment: another after the state was cleared.
-
-        Batch numbers begin at 0 again then, so sinks that remember them need to tell lives apart.
-        """
-        path = self.path / "incarnation"
-        create_once(path, uuid.uuid4().hex[:8])
-        return read_text(path) or ""
-
     def next_epoch(self) -> int:
         """A number higher than any given out before."""
-        epoch = int(read_text(self.path / "epoch") or 0) + 1
+        epoch = (read_number(self.path / "epoch") or 0) + 1
         write_text(self.path / "epoch", str(epoch))
         return epoch
 
@@ -103,9 +96,17 @@ class StateFolder:
 
 def fingerprint(network: Network, fragment: Fragment) -> str:
     """A short text that differs whenever the fragment or what it reads differs."""
-    sources = [one for one in network.streams if one.name in fragment.inputs]
+    sources = [_in_one_order(one) for one in network.streams if one.name in fragment.inputs]
     described = repr((fragment.inputs, fragment.operators, fragment.output, sources))
     return hashlib.sha256(described.encode()).hexdigest()[:32]
+
+
+def _in_one_order(stream: Stream) -> Stream:
+    """The stream with a generator's options sorted: they mean the same in any order."""
+    if not isinstance(stream.source, GeneratorSource):
+        return stream
+    options = dict(sorted(stream.source.options.items()))
+    return replace(stream, source=replace(stream.source, options=options))
 
 
 class StateLock:

@@ -259,3 +259,22 @@ def test_flagship() -> None:
     write = deployment.network.producers["district_load_write"]
     assert isinstance(write, SqlWrite)
     assert write.database.url == f"sqlite:///{EXAMPLES}/ami/.penstock/ami.db"
+
+
+def test_folded_texts_are_read_as_one_line() -> None:
+    folded = parse_deployment(
+        """
+streams:
+  readings:
+    source: {generate: meters, homes: 3, days: 1}
+queries:
+  usage:
+    sql: >-
+      SELECT home,
+      kwh
+      FROM readings
+""",
+        "folded.yaml",
+        Path(),
+    )
+    assert folded.network.query("usage").text == "SELECT home, kwh FROM readings"

@@ -104,7 +104,7 @@ def run(
     timeout_s: float = 240,
 ) -> Outcome:
     """Runs a network over its finished input, in micro-batches small enough to be several."""
-    options = EngineOptions(trigger_ms=20, max_rows_per_batch=max_rows_per_batch)
+    options = EngineOptions(trigger_ms=100, max_rows_per_batch=max_rows_per_batch)
     with small_pieces(max_rows_per_batch):
         engine = Engine(session, network, StateFolder(folder), options)
         try:

@@ -139,7 +139,7 @@ def _from_database(path: Path, table: str) -> list[Row]:
 def main(folder: Path) -> None:
     """Runs the deployment to its end, in a Spark session of its own."""
     session = start_session("restart", SessionOptions(), folder / "spark.log")
-    options = EngineOptions(trigger_ms=20, max_rows_per_batch=ROWS_PER_BATCH)
+    options = EngineOptions(trigger_ms=100, max_rows_per_batch=ROWS_PER_BATCH)
     with small_pieces(ROWS_PER_BATCH):
         engine = Engine(session, deployment(folder), StateFolder(folder / "state"), options)
         engine.start()

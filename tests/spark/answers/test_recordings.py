@@ -258,7 +258,7 @@ def test_files_that_arrive_while_it_runs(
     # All but the windows that the last row, less the lateness, falls into are closed.
     closed += " WHERE since + INTERVAL 15 MINUTE <= (SELECT max(ts) - INTERVAL 1 MINUTE FROM some)"
     network = deployed(ARRIVING, tmp_path)
-    engine = Engine(session, network, StateFolder(tmp_path / "state"), EngineOptions(trigger_ms=20))
+    engine = Engine(session, network, StateFolder(tmp_path / "state"), EngineOptions(trigger_ms=100))
     try:
         with small_pieces(1_000):
             engine.start()

@@ -48,21 +48,21 @@ def await_that(condition: Callable[[], bool], check: Callable[[], object], limit
 
 def test_stopped_and_started_again(session: SparkSession, tmp_path: Path) -> None:
     network, oracle = restart.prepare(tmp_path)
-    options = EngineOptions(trigger_ms=20, max_rows_per_batch=restart.ROWS_PER_BATCH)
+    options = EngineOptions(trigger_ms=100, max_rows_per_batch=restart.ROWS_PER_BATCH)
     with small_pieces(restart.ROWS_PER_BATCH):
         engine = Engine(session, network, StateFolder(tmp_path / "state"), options)
         engine.start()
         await_that(lambda: is_on_its_way(tmp_path), engine.check, 120)
         engine.stop()
     check_is_half_done(tmp_path, oracle)
-    go_on(session, network, tmp_path)
+    go_on(session, network, tmp_path, oracle)
     check_is_done(tmp_path, oracle)
 
 
-def go_on(session: SparkSession, network: Network, folder: Path) -> None:
+def go_on(session: SparkSession, network: Network, folder: Path, oracle: Oracle) -> None:
     outcome = run(session, network, folder / "state", restart.ROWS_PER_BATCH)
     # The late rows are counted over both lives, none twice.
-    assert outcome.late("readings") > 0
+    assert outcome.late("readings") == oracle.late["readings"] > 0
 
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="no process groups on this system")
@@ -80,7 +80,7 @@ def test_killed_and_started_again(session: SparkSession, tmp_path: Path) -> None
         process.wait()
     assert process.returncode == -signal.SIGKILL
     check_is_half_done(tmp_path, oracle)
-    go_on(session, network, tmp_path)
+    go_on(session, network, tmp_path, oracle)
     check_is_done(tmp_path, oracle)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from channels.disk import careless, watched
+from channels.disk import watched
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -157,7 +157,7 @@ def test_slices_share_the_rows_and_the_last_tells_the_time(
         feeding.put(*counts, watermark_us=7)
     intake = feeding.intake(parallelism=parallelism)
     end = intake.latest({"next": 0}, None)
-    with pytest.MonkeyPatch.context() as patch, careless():
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(channel_intake, "_ROWS_PER_SLICE", rows_per_slice)
         parts = intake.slices({"next": 0}, end)
         assert intake.slices({"next": 0}, end) == parts

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from channels.disk import careless
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -154,7 +153,7 @@ def test_late_rows_are_the_same_however_it_is_cut(
     lateness_us = lateness_s * 1_000_000
     whole = sift(Recorded().read(0, len(TIMES_S)), "ts", lateness_us, None)
     folder = tmp_path_factory.mktemp("feed")
-    with pytest.MonkeyPatch.context() as patch, careless():
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(feed_intake, "generator", lambda name, options: Recorded())
         patch.setattr(feed_intake, "_ROWS_PER_ARROW_BATCH", rows_at_once)
         intake = opened(folder, lateness_us=lateness_us)

@@ -208,4 +208,10 @@ def _layout(section: Section, format: FileFormat) -> CsvLayout:
     delimiter = section.text("delimiter", ",").replace("\\t", "\t")
     value = section.nearest("delimiter")
     with value.pointing():
-        return CsvLayout(delimiter, section.flag("header", default=True), section.text("null"))
+        return CsvLayout(delimiter, section.flag("header", default=True), _null_text(section))
+
+
+def _null_text(section: Section) -> str:
+    """The text under ``null`` as it was written: NULL without quotes is meant as that word."""
+    value = section.entries.get("null")
+    return str(value.node.value) if value and value.is_nothing else section.text("null")

@@ -98,7 +98,7 @@ class Value:
         """The scalar as it was written."""
         if not self.is_scalar or self.is_nothing:
             raise self.unfit(wanted)
-        return str(self.node.value)
+        return _scalar_text(self.node)
 
     def flag(self) -> bool:
         """True or false."""
@@ -198,6 +198,12 @@ class Value:
                 place=self.file.place(key),
             )
         return str(key.value)
+
+
+def _scalar_text(node: Node) -> str:
+    # The reader marks where a folded text (``>``) was folded with bells.
+    text = str(node.value)
+    return text.replace("\a", "") if node.style == ">" else text
 
 
 def _scalar(node: Node) -> object:

@@ -34,8 +34,8 @@ _SCHEMAS = {
 }
 
 
-def deployment_text(name: str, workload: Workload, out: Path) -> str:
-    """The deployment file of one pipeline."""
+def deployment_text(parts: str, workload: Workload) -> str:
+    """A deployment over the workload's streams; ``parts`` are its other sections."""
     streams = "".join(
         f"  {kind}:\n"
         f"    source: {{directory: {workload.folder(kind)}, format: parquet, finished: true}}\n"
@@ -44,24 +44,28 @@ def deployment_text(name: str, workload: Workload, out: Path) -> str:
         f"    lateness: {LATENESS_S}s\n"
         for kind in KINDS
     )
+    return f"streams:\n{streams}{parts}"
+
+
+def pipeline_parts(name: str, out: Path) -> str:
+    """The query of one pipeline, with its results in files."""
     return (
-        f'streams:\n{streams}queries:\n  result:\n    sql: "{QUERIES[name]}"\n'
+        f'queries:\n  result:\n    sql: "{QUERIES[name]}"\n'
         f"    to: {{files: {out}, format: parquet}}\n"
     )
 
 
 def run(
-    session: SparkSession, name: str, workload: Workload, scratch: Path, cores: int
+    session: SparkSession, parts: str, workload: Workload, scratch: Path, cores: int
 ) -> list[dict]:
-    """Runs a pipeline over all its input; Spark's reports of its batches."""
-    text = deployment_text(name, workload, scratch / "out")
-    network = parse_deployment(text, name, scratch).network
+    """Runs a deployment over all its input; Spark's reports of its batches."""
+    network = parse_deployment(deployment_text(parts, workload), "bench", scratch).network
     per_batch = max(workload.rows(kind) for kind in KINDS) // workload.files + 1
     options = EngineOptions(trigger_ms=0, max_rows_per_batch=per_batch, cores=cores)
     engine = Engine(session, network, StateFolder(scratch / "state"), options)
     try:
         engine.start()
         engine.wait(poll_s=0.05)
-        return engine.reports("result")
+        return [report for one in engine.fragments for report in engine.reports(one.name)]
     finally:
         engine.stop()

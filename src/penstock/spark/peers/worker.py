@@ -1,8 +1,8 @@
 """One side of a comparison as a process of its own: told on standard input what to run.
 
-Each line in is a JSON object with ``pipeline``, ``path``, ``events`` and ``files``; each line out
-the seconds it took and what Spark reported. Two such processes, one a side, are kept running and
-asked in turn, so that both see the same machine.
+Each line in is a JSON object with ``pipeline`` (or, for our side, ``parts`` of a deployment file),
+``path``, ``events`` and ``files``; each line out the seconds it took and what Spark reported. Two
+such processes, one a side, are kept running and asked in turn, so that both see the same machine.
 """
 
 from __future__ import annotations
@@ -15,8 +15,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+import psutil
 import pyarrow.dataset as ds
 
 from penstock.spark.peers import compiled, stock
@@ -24,38 +27,59 @@ from penstock.spark.peers.workload import Workload
 from penstock.spark.session import SessionOptions, start_session
 
 _CORES = 2
-Run = Callable[[str, Workload, Path], list[dict]]
+Request = dict[str, Any]
+Run = Callable[[Request, Workload, Path], list[dict]]
 
 
 def _side(name: str) -> Run:
     if name == "stock":
         session = stock.stock_session(_CORES)
-        return lambda pipeline, load, scratch: stock.run(session, pipeline, load, scratch)
+        return lambda request, load, scratch: stock.run(session, request["pipeline"], load, scratch)
     log = Path(tempfile.mkdtemp()) / "spark.log"
     session = start_session("bench", SessionOptions(cores=_CORES, memory_bytes=2 << 30), log)
-    return lambda pipeline, load, scratch: compiled.run(session, pipeline, load, scratch, _CORES)
-
-
-def _answer(run: Run, request: dict[str, object]) -> dict[str, object]:
-    workload = Workload(
-        Path(str(request["path"])), int(str(request["events"])), int(str(request["files"]))
+    return lambda request, load, scratch: compiled.run(
+        session, _parts(request, scratch), load, scratch, _CORES
     )
+
+
+def _parts(request: Request, scratch: Path) -> str:
+    given = request.get("parts")
+    if given is not None:
+        return str(given)
+    return compiled.pipeline_parts(request["pipeline"], scratch / "out")
+
+
+def _answer(run: Run, request: Request) -> dict[str, object]:
+    workload = Workload(Path(request["path"]), request["events"], request["files"])
     scratch = Path(tempfile.mkdtemp(prefix="penstock-bench-"))
     try:
+        before = _processor_seconds()
         started_s = time.perf_counter()
-        reports = run(str(request["pipeline"]), workload, scratch)
+        reports = run(request, workload, scratch)
         seconds = time.perf_counter() - started_s
+        after = _processor_seconds()
         busy = [one for one in reports if one["numInputRows"]]
         # The first half warms caches and compiled code up.
         steady = [one["durationMs"]["triggerExecution"] for one in busy[len(busy) // 2 :]]
         return {
             "seconds": seconds,
+            "processor_seconds": sum(after[pid] - before[pid] for pid in before.keys() & after),
             "batch_ms": statistics.median(steady) if steady else 0.0,
             "batches": len(busy),
             "rows_out": _rows(scratch / "out"),
         }
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _processor_seconds() -> dict[int, float]:
+    """Processor time so far of Spark and its lasting Python workers."""
+    found = {}
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            times = process.cpu_times()
+            found[process.pid] = times.user + times.system
+    return found
 
 
 def _rows(folder: Path) -> int:

@@ -1,0 +1,66 @@
+"""One side of a comparison, as a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from penstock.errors import RunError
+from penstock.spark.peers.workload import Workload
+
+Answer = dict[str, Any]
+
+
+def workload(path: Path, events: int, files: int) -> Path:
+    """Writes a workload; where it is."""
+    Workload(path, events, files).write()
+    return path
+
+
+class Side:
+    """A process that runs one side's pipelines."""
+
+    def __init__(self, name: str, log: Path) -> None:
+        self.name = name
+        self._log = log.open("wb")
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "penstock.spark.peers.worker", name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
+            env=os.environ | {"PYTHONWARNINGS": "ignore"},
+        )
+        self._receive()
+
+    def run(self, pipeline: str, path: Path, events: int, files: int) -> Answer:
+        """Runs a pipeline over a workload."""
+        return self.ask({"pipeline": pipeline, "path": str(path), "events": events, "files": files})
+
+    def ask(self, request: dict[str, object]) -> Answer:
+        """Sends a request to the process; its answer."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        return self._receive()
+
+    def _receive(self) -> Answer:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise RunError(
+                f"the {self.name} side of the benchmark died", hint=f"See {self._log.name}."
+            )
+        answer: Answer = json.loads(line)
+        return answer
+
+    def close(self) -> None:
+        """Ends the process."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(timeout=60)
+        self._log.close()
