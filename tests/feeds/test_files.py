@@ -106,7 +106,7 @@ def test_a_file_without_a_header_is_read_by_position(tmp_path: Path) -> None:
     reading = Reading(written(tmp_path, "a,1.5\nb\nc,2,3\n"), layout=NO_HEADER)
     assert reading.tuples == [("a", 1.5)]
     assert reading.rejects == [
-        Reject("a.csv", 2, "1 columns instead of 2", "b"),
+        Reject("a.csv", 2, "1 column instead of 2", "b"),
         Reject("a.csv", 3, "3 columns instead of 2", "c,2,3"),
     ]
 
@@ -194,7 +194,7 @@ class TestBytesThatAreNotUtf8:
         assert reading.rejects == [
             Reject("a.csv", 3, "home: 'caf�' is not UTF-8", "caf�,2"),
             Reject("a.csv", 4, "kwh: '3�' is not UTF-8", "b,3�"),
-            Reject("a.csv", 5, "1 columns instead of 2", "���"),
+            Reject("a.csv", 5, "1 column instead of 2", "���"),
         ]
 
     def test_do_not_matter_in_columns_that_are_not_read(self, tmp_path: Path) -> None:
@@ -314,7 +314,7 @@ def test_a_row_longer_than_a_block_is_an_error_of_that_file(
 def test_an_open_quote_does_not_take_the_file_with_it_unnoticed(tmp_path: Path) -> None:
     reading = Reading(written(tmp_path, 'home,kwh\na,1\n"b,2\nc,3\n'))
     assert reading.tuples == [("a", 1.0)]
-    assert reading.rejects == [Reject("a.csv", 3, "1 columns instead of 2", '"b,2\nc,3')]
+    assert reading.rejects == [Reject("a.csv", 3, "1 column instead of 2", '"b,2\nc,3')]
 
 
 def json_reading(folder: Path, *lines: str | bytes, schema: Schema = SCHEMA) -> Reading:

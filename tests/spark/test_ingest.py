@@ -397,18 +397,28 @@ class TestParquet:
         assert here.rows() == [1, 2]
         assert here.letters.counts() == {"malformed": 1, "late": 0}
 
-    def test_damaged_files_are_set_aside(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("column", [0, 1])
+    def test_damaged_files_are_set_aside(self, tmp_path: Path, column: int) -> None:
         here = self.place(tmp_path)
         (tmp_path / "in" / "a.parquet").write_bytes(b"PAR1 oops PAR1")
         path = self.put(here, "b.parquet", list(range(1_000)))
+        start = pq.read_metadata(path).row_group(0).column(column).dictionary_page_offset
         raw = bytearray(path.read_bytes())
-        raw[4:400] = bytes(396)
+        raw[start : start + 400] = bytes(400)
         path.write_bytes(raw)
         self.put(here, "c.parquet", [7])
         run(here.start())
         run(here.start())
         assert here.rows() == [7]
         assert here.letters.counts() == {"malformed": 2, "late": 0}
+
+    def test_files_without_an_event_time_are_looked_at_too(self, tmp_path: Path) -> None:
+        here = self.place(tmp_path)
+        here.stream = Stream("readings", here.stream.source, Shape(SHAPE.schema))
+        path = self.put(here, "a.parquet", [3, 1])
+        run(here.start())
+        assert self.is_linked(here, path)
+        assert here.rows() == [3, 1]
 
     def test_names_that_are_not_utf8(self, tmp_path: Path) -> None:
         here = self.place(tmp_path)
@@ -475,7 +485,7 @@ class TestLateAndMalformedRows:
         assert here.rows() == [0, 1, 6]
         assert here.letters.counts() == {"malformed": 2, "late": 2}
         assert here.reasons() == [
-            "1 columns instead of 2",
+            "1 column instead of 2",
             "late",
             "late",
             "ts: 'x' is no timestamp",

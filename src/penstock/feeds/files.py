@@ -102,7 +102,8 @@ def _csv_pieces(path: Path, layout: CsvLayout, schema: Schema) -> Iterator[Piece
     number = 2 if layout.header else 1
 
     def skip(row: pacsv.InvalidRow) -> str:
-        reason = f"{row.actual_columns} columns instead of {row.expected_columns}"
+        columns = "1 column" if row.actual_columns == 1 else f"{row.actual_columns} columns"
+        reason = f"{columns} instead of {row.expected_columns}"
         skipped.append(_Skipped(row.number, reason, shown(row.text)))
         return "skip"
 

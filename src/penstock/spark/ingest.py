@@ -115,10 +115,10 @@ class Ingest:
             return False
         progress = replace(self._progress, files=self._progress.files + 1)
         event_time = self._stream.shape.event_time
+        at = times(path, self._stream.shape.schema, event_time)
+        if at is None:
+            return False
         if event_time is not None:
-            at = times(path, event_time)
-            if at is None:
-                return False
             progress = _later(progress, at[event_time])
             if self._stream.lateness_us is not None:
                 sifted = sift(at, event_time, self._stream.lateness_us, progress.high_water_us)

@@ -31,12 +31,20 @@ def fits(path: Path, schema: Schema) -> bool:
     return 0 < rows <= _ROWS_AT_MOST and all(there.get(one.name) == one.type for one in wanted)
 
 
-def times(path: Path, event_time: str) -> pa.Table | None:
-    """The event times of the file alone; None if they cannot be read or are no times."""
+def times(path: Path, schema: Schema, event_time: str | None) -> pa.Table | None:
+    """The event times of the file; None if a column that is needed cannot be read.
+
+    All such columns are read for it: a damaged file must not get into a channel.
+    """
+    kept = [] if event_time is None else [event_time]
+    names = list(schema.names)
     try:
         with path.open("rb") as raw, pq.ParquetFile(raw) as file:
-            found = file.read(columns=[event_time])
-            in_calendar(found[event_time])
+            groups = range(file.num_row_groups)
+            parts = [file.read_row_group(one, columns=names).select(kept) for one in groups]
+            found = pa.concat_tables(parts)
+            for name in kept:
+                in_calendar(found[name])
             return found
     except (OSError, pa.ArrowException):
         return None

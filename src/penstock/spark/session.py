@@ -66,7 +66,12 @@ ROWS = {
     "spark.hadoop.parquet.summary.metadata.level": "NONE",
 }
 
-LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+LOOPBACK = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    # Rows to and from Python pass through files only this user may open, and quicker than by TCP.
+    "spark.python.unix.domain.socket.enabled": "true",
+}
 
 
 def start_session(name: str, options: SessionOptions, log: Path | None = None) -> SparkSession:

@@ -203,7 +203,7 @@ class Value:
 def _scalar_text(node: Node) -> str:
     # The reader marks where a folded text (``>``) was folded with bells.
     text = str(node.value)
-    return text.replace("\a", "") if node.style == ">" else text
+    return text.replace("\a", "") if getattr(node, "style", None) == ">" else text
 
 
 def _scalar(node: Node) -> object:

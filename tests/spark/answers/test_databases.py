@@ -1,0 +1,116 @@
+"""Results in databases and lookups in them, on SQLite and on a PostgreSQL of our own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+import sqlalchemy as sa
+from answers.oracle import Oracle, check_same, in_memory, rows_of, run
+from answers.postgres import temporary_postgres
+from pyspark.sql import SparkSession
+
+from penstock.lang.deployment import parse_deployment
+from penstock.spark.engine import Engine, EngineOptions
+from penstock.spark.sinks.batch import Batch
+from penstock.spark.sinks.database_sink import TableSink
+from penstock.spark.state import StateFolder
+
+DEPLOYMENT = """
+streams:
+  readings:
+    source: {{generate: meters, homes: 30, every: 30min, days: 1, disorder: 1h}}
+    lateness: 20min
+tables:
+  tariffs: {{database: "{url}", schema: "district string, price double, begun timestamp"}}
+  kept: {{database: "{url}", schema: "home string, at timestamp, readings bigint, active boolean"}}
+queries:
+  kept_homes: |
+    INSERT INTO kept SELECT home, window.end AS at, count(*) AS readings, max(kwh) > 0.3 AS active
+    FROM readings GROUP BY home, window(ts, '2 hours')
+  district_load:
+    sql: SELECT district, window.end AS at, avg(kwh) AS kwh FROM readings GROUP BY district, window(ts, '1 hour')
+    to: {{table: loads, database: "{url}"}}
+  costs:
+    sql: SELECT r.ts, r.home, r.kwh * t.price AS cost, t.begun FROM readings r LEFT JOIN tariffs t ON r.district = t.district
+    to: {{table: costs, database: "{url}"}}
+"""
+ANSWERS = {
+    "kept": """
+        SELECT home, time_bucket(INTERVAL 2 HOUR, ts) + INTERVAL 2 HOUR, count(*), max(kwh) > 0.3
+        FROM readings GROUP BY 1, 2
+        """,
+    "loads": """
+        SELECT district, date_trunc('hour', ts) + INTERVAL 1 HOUR, avg(kwh) FROM readings GROUP BY 1, 2
+        """,
+    "costs": """
+        SELECT ts, home, kwh * price, begun FROM readings LEFT JOIN tariffs USING (district)
+        """,
+}
+TARIFFS = "('d01', 0.31::DOUBLE, TIMESTAMP '2026-01-01 06:30:00'), ('d01', 0.25, NULL)"
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/results.db"
+    else:
+        with temporary_postgres() as started:
+            yield started
+
+
+def test_results_and_lookups(url: str, session: SparkSession, tmp_path: Path) -> None:
+    """Three queries begin to write into one empty database at once."""
+    network = parse_deployment(DEPLOYMENT.format(url=url), "base.yaml", tmp_path).network
+    oracle = Oracle().generated(network)
+    oracle.execute(f"CREATE TABLE tariffs AS FROM (VALUES {TARIFFS}) t(district, price, begun)")
+    database = sa.create_engine(url)
+    with database.begin() as connection:
+        columns = "district TEXT, price NUMERIC(8, 2), begun TIMESTAMP"
+        connection.execute(sa.text(f"CREATE TABLE tariffs ({columns})"))
+        for row in (("d01", 0.31, "2026-01-01 06:30:00"), ("d01", 0.25, None)):
+            values = dict(zip("dpb", row, strict=True))
+            connection.execute(sa.text("INSERT INTO tariffs VALUES (:d, :p, :b)"), values)
+    outcome = run(session, network, tmp_path / "state", max_rows_per_batch=400)
+    assert outcome.late("readings") == oracle.late["readings"] > 0
+    for table, sql in ANSWERS.items():
+        check_same(written(database, table, oracle, sql), oracle.rows(sql), table)
+    database.dispose()
+
+
+def written(database: sa.Engine, table: str, oracle: Oracle, sql: str) -> list[tuple[object, ...]]:
+    """The rows of a table as the columns of the answer, which says of what types they are."""
+    types = oracle.table(sql).schema.types
+    with database.connect() as connection:
+        found = connection.execute(sa.text(f"SELECT * FROM {table}"))
+        names, rows = list(found.keys()), found.all()
+    oracle_types = ["TIMESTAMP" if pa.types.is_timestamp(one) else "" for one in types]
+    oracle_types = ["BOOLEAN" if pa.types.is_boolean(one) else was for one, was in zip(types, oracle_types, strict=True)]
+    given = pa.table([pa.array([_plain(row[at]) for row in rows]) for at in range(len(names))], names)
+    casts = [f"{name}::{type}" if type else name for name, type in zip(names, oracle_types, strict=True)]
+    return rows_of(oracle.view(given, f"SELECT {', '.join(casts)} FROM given"))
+
+
+def _plain(value: object) -> object:
+    return value
+
+
+def test_a_batch_offered_twice_is_written_once(session: SparkSession, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/twice.db"
+    network = parse_deployment(DEPLOYMENT.format(url=url), "base.yaml", tmp_path).network
+    (write,) = [one for one in network.operators if one.name == "district_load_write"]
+    rows = session.createDataFrame(
+        [("d01", None, 1.5), ("d02", None, 2.5)], "district string, at timestamp, kwh double"
+    )
+    for _ in range(2):
+        for number in (0, 1, 1, 0):
+            TableSink(write, "writer").write(rows, Batch(number))
+    with sa.create_engine(url).connect() as connection:
+        count = connection.execute(sa.text("SELECT count(*) FROM loads")).scalar()
+    assert count == 4
+
+
+def test_idle() -> None:
+    assert Engine and EngineOptions and StateFolder and in_memory
