@@ -19,8 +19,6 @@ from pyspark.sql import functions as F
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from mock_cluster import MockCluster
-
 from penstock.errors import InputError, RunError, UnreachableError
 from penstock.model.sources import KafkaSink
 from penstock.spark import kafka
@@ -34,6 +32,8 @@ from penstock.spark.sources.intake import Offset, Slice
 from penstock.spark.sources.kafka_intake import BLOCK, KafkaIntake, Span, allot, cut
 from penstock.spark.sources.source import FORMAT, SlicePartition, StreamReader
 from penstock.spark.sources.spec import ReaderSpec
+
+from mock_cluster import MockCluster
 
 SCHEMA = "ts timestamp, home string, kwh double"
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)

@@ -97,7 +97,9 @@ OPERATIONS = (
     _op("string", "string", "split_part({0}, 'b', 1)"),
     _op("string", "int", "CAST({0} AS string)", "CAST({0} AS VARCHAR)"),
     _op("string", "bool string", _HALF_CASE),
-    _op("string", "time", "date_format({0}, 'yyyy-MM-dd HH:mm')", "strftime({0}, '%Y-%m-%d %H:%M')"),
+    _op(
+        "string", "time", "date_format({0}, 'yyyy-MM-dd HH:mm')", "strftime({0}, '%Y-%m-%d %H:%M')"
+    ),
     *(_op("bool", "int int", f"({{0}} {sign} {{1}})") for sign in _COMPARED),
     *(_op("bool", "double double", f"({{0}} {sign} {{1}})") for sign in ("<", ">=")),
     *(_op("bool", "string string", f"({{0}} {sign} {{1}})") for sign in ("=", "<>", "<", ">=")),
@@ -130,7 +132,9 @@ def expression(random: Random, type: str, columns: Columns, depth: int = 2) -> E
         if fitting and (type == "time" or random.random() < 0.8):
             return Expression(type, column=random.choice(fitting))
         return Expression(type, constant=random.choice(_CONSTANTS[type]))
-    operation = random.choice([one for one in OPERATIONS if one.gives == type and _can(one, columns)])
+    operation = random.choice(
+        [one for one in OPERATIONS if one.gives == type and _can(one, columns)]
+    )
     operands = tuple(expression(random, one, columns, depth - 1) for one in operation.takes)
     return Expression(type, operation=operation, operands=operands)
 

@@ -162,7 +162,17 @@ def _selected(random: Random, name: str, source: Part) -> Part:
 
 def _grouped(random: Random, name: str, source: Part) -> Part:
     size_us, slide_us = random.choice(
-        ((10, 10), (10, 10), (12, 4), (7, 3), (30, 30), (60, 20), (0.75, 0.75), (4, None), (9, None))
+        (
+            (10, 10),
+            (10, 10),
+            (12, 4),
+            (7, 3),
+            (30, 30),
+            (60, 20),
+            (0.75, 0.75),
+            (4, None),
+            (9, None),
+        )
     )
     keys = {}
     for number in range(random.choice((0, 1, 1, 2))):
@@ -203,6 +213,4 @@ def _paired(random: Random, name: str, left: Part, right: Part) -> Part:
     columns |= {f"l_{one}": type for one, type in left.columns.items() if one != "ts"}
     columns |= {f"r_{one}": type for one, type in right.columns.items() if one != "ts"}
     lower_us, upper_us = int(lower * 1e6), int(upper * 1e6)
-    return Paired(
-        name, columns, left, right, kind, keys, lower_us, upper_us, form, also, time_of
-    )
+    return Paired(name, columns, left, right, kind, keys, lower_us, upper_us, form, also, time_of)

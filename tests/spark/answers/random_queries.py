@@ -97,7 +97,9 @@ def _duck(part: Part) -> str:
     match part:
         case Selected(source=source, where=where, given=given):
             items = ", ".join(f"{one.duck()} AS {name}" for name, one in given.items())
-            return f"SELECT {items} FROM {source.name}" + (f" WHERE {where.duck()}" if where else "")
+            return f"SELECT {items} FROM {source.name}" + (
+                f" WHERE {where.duck()}" if where else ""
+            )
         case United(columns=columns, branches=branches):
             names = ", ".join(columns)
             return " UNION ALL ".join(f"(SELECT {names} FROM {one.name})" for one in branches)
@@ -107,7 +109,9 @@ def _duck(part: Part) -> str:
             return _duck_paired(part)
         case Enriched(source=source, kind=kind):
             own = ", ".join(f"s.{one}" for one in source.columns)
-            return f"SELECT {own}, label, weight FROM {source.name} s {kind}JOIN labels ON key = s.k"
+            return (
+                f"SELECT {own}, label, weight FROM {source.name} s {kind}JOIN labels ON key = s.k"
+            )
     raise TypeError(part)
 
 

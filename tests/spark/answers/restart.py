@@ -14,13 +14,13 @@ import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from answers.oracle import Oracle, Row, rows_of, small_pieces
-
 from penstock.lang.deployment import parse_deployment
 from penstock.model.network import Network
 from penstock.spark.engine import Engine, EngineOptions
 from penstock.spark.session import SessionOptions, start_session
 from penstock.spark.state import StateFolder
+
+from answers.oracle import Oracle, Row, rows_of, small_pieces
 
 ROWS_PER_BATCH = 500
 
@@ -124,7 +124,10 @@ def _from_files(folder: Path) -> list[Row]:
 def _from_database(path: Path, table: str) -> list[Row]:
     if not path.exists():
         return []
-    duck_types = {"peaks": "home, since::TIMESTAMP, kwh, n", "seen": "ts::TIMESTAMP, home, who, kwh"}
+    duck_types = {
+        "peaks": "home, since::TIMESTAMP, kwh, n",
+        "seen": "ts::TIMESTAMP, home, who, kwh",
+    }
     with sqlite3.connect(path, timeout=30) as database:
         names = database.execute("SELECT name FROM sqlite_master WHERE name = ?", (table,))
         if not names.fetchall():
@@ -133,7 +136,11 @@ def _from_database(path: Path, table: str) -> list[Row]:
         columns = [one[0] for one in found.description]
         given = pa.Table.from_pylist([dict(zip(columns, row, strict=True)) for row in found])
     duck = duckdb.connect()
-    return rows_of(duck.sql(f"SELECT {duck_types[table]} FROM given").to_arrow_table()) if given else []
+    return (
+        rows_of(duck.sql(f"SELECT {duck_types[table]} FROM given").to_arrow_table())
+        if given
+        else []
+    )
 
 
 def main(folder: Path) -> None:

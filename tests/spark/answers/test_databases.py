@@ -8,8 +8,6 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 import sqlalchemy as sa
-from answers.oracle import Oracle, check_same, in_memory, rows_of, run
-from answers.postgres import temporary_postgres
 from pyspark.sql import SparkSession
 
 from penstock.lang.deployment import parse_deployment
@@ -17,6 +15,9 @@ from penstock.spark.engine import Engine, EngineOptions
 from penstock.spark.sinks.batch import Batch
 from penstock.spark.sinks.database_sink import TableSink
 from penstock.spark.state import StateFolder
+
+from answers.oracle import Oracle, check_same, in_memory, rows_of, run
+from answers.postgres import temporary_postgres
 
 DEPLOYMENT = """
 streams:
@@ -87,9 +88,16 @@ def written(database: sa.Engine, table: str, oracle: Oracle, sql: str) -> list[t
         found = connection.execute(sa.text(f"SELECT * FROM {table}"))
         names, rows = list(found.keys()), found.all()
     oracle_types = ["TIMESTAMP" if pa.types.is_timestamp(one) else "" for one in types]
-    oracle_types = ["BOOLEAN" if pa.types.is_boolean(one) else was for one, was in zip(types, oracle_types, strict=True)]
-    given = pa.table([pa.array([_plain(row[at]) for row in rows]) for at in range(len(names))], names)
-    casts = [f"{name}::{type}" if type else name for name, type in zip(names, oracle_types, strict=True)]
+    oracle_types = [
+        "BOOLEAN" if pa.types.is_boolean(one) else was
+        for one, was in zip(types, oracle_types, strict=True)
+    ]
+    given = pa.table(
+        [pa.array([_plain(row[at]) for row in rows]) for at in range(len(names))], names
+    )
+    casts = [
+        f"{name}::{type}" if type else name for name, type in zip(names, oracle_types, strict=True)
+    ]
     return rows_of(oracle.view(given, f"SELECT {', '.join(casts)} FROM given"))
 
 

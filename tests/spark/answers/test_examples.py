@@ -7,11 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from answers.oracle import Oracle, check_answers, in_memory, run, with_options
 from pyspark.sql import SparkSession
 
 from penstock.lang.deployment import read_deployment
 from penstock.model.network import Network
+
+from answers.oracle import Oracle, check_answers, in_memory, run, with_options
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 

@@ -9,12 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from answers.oracle import Oracle, Outcome, check_answers, in_memory, run, with_options
 from pyspark.sql import SparkSession
 
 from penstock.lang.deployment import read_deployment
 from penstock.lang.sql import Catalog, parse_query
 from penstock.model.network import Network
+
+from answers.oracle import Oracle, Outcome, check_answers, in_memory, run, with_options
 
 FOLDER = Path(__file__).parents[3] / "examples" / "nexmark"
 EVENTS = {"events": 8_000, "rate": 200, "speedup": None}

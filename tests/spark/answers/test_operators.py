@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from answers.oracle import Oracle, Outcome, check_answers, deployed, run
 from pyspark.sql import SparkSession
 
 from penstock.lang.deployment import parse_deployment
+
+from answers.oracle import Oracle, Outcome, check_answers, deployed, run
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
@@ -123,7 +124,9 @@ def oracle() -> Oracle:
     made.arrivals("rows", rows(), "ts", 5_000_000)
     made.execute("CREATE TABLE names (id INT, name VARCHAR, since DATE)")
     made.execute("CREATE TABLE prices (k VARCHAR, price DOUBLE, cheap BOOLEAN, since TIMESTAMP)")
-    made.execute("CREATE TABLE kinds AS FROM (VALUES (1, 'good'), (3, 'bad'), (3, 'ugly')) t(g, kind)")
+    made.execute(
+        "CREATE TABLE kinds AS FROM (VALUES (1, 'good'), (3, 'bad'), (3, 'ugly')) t(g, kind)"
+    )
     for table, values in (("names", NAMES), ("prices", PRICES)):
         for one in values:
             shown = ", ".join("NULL" if part is None else repr(part) for part in one)
@@ -138,7 +141,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     names = "".join(f"{id},{name},{since or ''}\n" for id, name, since in NAMES)
     (made / "names.csv").write_text(f"id,name,since\n{names}", encoding="utf-8")
     with sqlite3.connect(made / "prices.db") as database:
-        database.execute("CREATE TABLE price_list (k TEXT, price REAL, cheap BOOLEAN, since TIMESTAMP)")
+        database.execute(
+            "CREATE TABLE price_list (k TEXT, price REAL, cheap BOOLEAN, since TIMESTAMP)"
+        )
         database.executemany("INSERT INTO price_list VALUES (?, ?, ?, ?)", PRICES)
         database.execute("CREATE TABLE kinds (g INTEGER, kind TEXT)")
         kinds = [(1, "good"), (3, "bad"), (3, "ugly")]
@@ -177,11 +182,11 @@ def test_rows_that_cannot_be_read_are_set_aside(outcome: Outcome, folder: Path) 
     assert "3 columns instead of 4" in reasons
 
 
-def test_rows_that_come_late_are_set_aside(
-    outcome: Outcome, oracle: Oracle, folder: Path
-) -> None:
+def test_rows_that_come_late_are_set_aside(outcome: Outcome, oracle: Oracle, folder: Path) -> None:
     assert outcome.late("rows") == oracle.late["rows"] > 0
     letters = (folder / "state" / "dead_letters" / "rows").glob("*.late-*.jsonl")
     kept = [json.loads(line)["row"] for one in letters for line in one.read_text().splitlines()]
-    late = oracle.rows("SELECT v, ts FROM rows_arrivals WHERE arrival NOT IN (SELECT arrival FROM rows)")
+    late = oracle.rows(
+        "SELECT v, ts FROM rows_arrivals WHERE arrival NOT IN (SELECT arrival FROM rows)"
+    )
     assert sorted(one["ts"][:19] for one in kept) == sorted(str(ts) for _, ts in late)

@@ -14,13 +14,14 @@ from random import Random
 
 import pyarrow as pa
 import pytest
-from answers.oracle import Oracle, check_same, deployed, run
-from answers.random_pipelines import Pipeline, pipeline
-from answers.random_queries import duck_query, penstock_query
 from pyspark.sql import SparkSession
 
 from penstock.feeds.arrow import arrow_schema
 from penstock.model.schema import Schema
+
+from answers.oracle import Oracle, check_same, deployed, run
+from answers.random_pipelines import Pipeline, pipeline
+from answers.random_queries import duck_query, penstock_query
 
 EXAMPLES = int(os.environ.get("PENSTOCK_EXAMPLES", "12"))
 SEED = int(os.environ.get("PENSTOCK_SEED", "1"))

@@ -10,6 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
+
+from penstock.spark.engine import Engine, EngineOptions
+from penstock.spark.state import StateFolder
+
 from answers.oracle import (
     Oracle,
     check_answers,
@@ -20,10 +25,6 @@ from answers.oracle import (
     run,
     small_pieces,
 )
-from pyspark.sql import SparkSession
-
-from penstock.spark.engine import Engine, EngineOptions
-from penstock.spark.state import StateFolder
 
 DATA = Path(__file__).parents[4] / "shared" / "data"
 pytestmark = pytest.mark.skipif(
@@ -254,11 +255,15 @@ def test_files_that_arrive_while_it_runs(
     arriving = tmp_path / "arriving"
     arriving.mkdir()
     meters.execute("CREATE TABLE some AS SELECT * FROM houses LIMIT 6000")
-    closed = f"SELECT * FROM ({HOUSE_ANSWER.replace('houses', 'some')}) t(house, since, n, watts, peak)"
+    closed = (
+        f"SELECT * FROM ({HOUSE_ANSWER.replace('houses', 'some')}) t(house, since, n, watts, peak)"
+    )
     # All but the windows that the last row, less the lateness, falls into are closed.
     closed += " WHERE since + INTERVAL 15 MINUTE <= (SELECT max(ts) - INTERVAL 1 MINUTE FROM some)"
     network = deployed(ARRIVING, tmp_path)
-    engine = Engine(session, network, StateFolder(tmp_path / "state"), EngineOptions(trigger_ms=100))
+    engine = Engine(
+        session, network, StateFolder(tmp_path / "state"), EngineOptions(trigger_ms=100)
+    )
     try:
         with small_pieces(1_000):
             engine.start()

@@ -11,13 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from answers import restart
-from answers.oracle import Oracle, check_same, run, small_pieces
 from pyspark.sql import SparkSession
 
 from penstock.model.network import Network
 from penstock.spark.engine import Engine, EngineOptions
 from penstock.spark.state import StateFolder
+
+from answers import restart
+from answers.oracle import Oracle, check_same, run, small_pieces
 
 
 def is_on_its_way(folder: Path) -> bool:
@@ -72,9 +73,7 @@ def test_killed_and_started_again(session: SparkSession, tmp_path: Path) -> None
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     process = subprocess.Popen(command, env=environment, start_new_session=True)
     try:
-        await_that(
-            lambda: is_on_its_way(tmp_path), lambda: still_running(process, tmp_path), 200
-        )
+        await_that(lambda: is_on_its_way(tmp_path), lambda: still_running(process, tmp_path), 200)
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
