@@ -21,6 +21,8 @@ from penstock.spark.sources.spec import ReaderSpec
 
 FORMAT = "penstock"
 
+_AGAIN = "again"
+
 # Every process that reads a stream loads this module first.
 leave_pandas_out()
 
@@ -64,6 +66,7 @@ class StreamReader(DataSourceStreamReader):
         self._intake: Intake | None = None
         self._quiet_since_s = time.monotonic()
         self._idle_from_us: int | None = None
+        self._has_planned = False
 
     @property
     def intake(self) -> Intake:
@@ -77,6 +80,7 @@ class StreamReader(DataSourceStreamReader):
             "_intake": None,
             "_quiet_since_s": 0.0,
             "_idle_from_us": None,
+            "_has_planned": False,
         }
 
     def initialOffset(self) -> Offset:
@@ -87,12 +91,24 @@ class StreamReader(DataSourceStreamReader):
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
         unlimited = isinstance(limit, ReadAllAvailable)
-        end = self.intake.latest(start, None if unlimited else self._spec.max_rows)
-        end = _not_before(end, start)
-        if end != start:
+        known = {name: value for name, value in start.items() if name != _AGAIN}
+        end = self.intake.latest(known, None if unlimited else self._spec.max_rows)
+        end = _not_before(end, known)
+        is_first, self._has_planned = not self._has_planned, True
+        if end != known:
             self._quiet_since_s, self._idle_from_us = time.monotonic(), None
             return end
-        return self._moved_on(start)
+        return self._told_again(start) if is_first else self._moved_on(start)
+
+    def _told_again(self, start: Offset) -> Offset:
+        """An offset without new rows that makes a batch, for the sake of its heartbeat.
+
+        Spark, started again, does not remember the watermark of each of its inputs: one that has
+        ended or is idle would hold back the others for ever.
+        """
+        if self._spec.event_time is None or "watermark_us" not in start:
+            return start
+        return start | {_AGAIN: int(str(start.get(_AGAIN, 0))) + 1}
 
     def _moved_on(self, start: Offset) -> Offset:
         """The offset with a later watermark each time an idle stream's timeout has passed."""
