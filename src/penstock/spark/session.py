@@ -58,6 +58,8 @@ QUIET = {
 
 ROWS = {
     "spark.sql.session.timeZone": "UTC",
+    # Otherwise a ${…} inside a query's string would be replaced, even by system properties.
+    "spark.sql.variable.substitute": "false",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.compression.codec": "lz4_raw",
     "spark.sql.execution.arrow.pyspark.enabled": "true",

@@ -254,12 +254,12 @@ def test_files_that_arrive_while_it_runs(
     """Each file is put there when the one before has been read; those in the making are left."""
     arriving = tmp_path / "arriving"
     arriving.mkdir()
-    meters.execute("CREATE TABLE some AS SELECT * FROM houses LIMIT 6000")
+    meters.execute("CREATE TABLE few AS SELECT * FROM houses LIMIT 6000")
     closed = (
-        f"SELECT * FROM ({HOUSE_ANSWER.replace('houses', 'some')}) t(house, since, n, watts, peak)"
+        f"SELECT * FROM ({HOUSE_ANSWER.replace('houses', 'few')}) t(house, since, n, watts, peak)"
     )
     # All but the windows that the last row, less the lateness, falls into are closed.
-    closed += " WHERE since + INTERVAL 15 MINUTE <= (SELECT max(ts) - INTERVAL 1 MINUTE FROM some)"
+    closed += " WHERE since + INTERVAL 15 MINUTE <= (SELECT max(ts) - INTERVAL 1 MINUTE FROM few)"
     network = deployed(ARRIVING, tmp_path)
     engine = Engine(
         session, network, StateFolder(tmp_path / "state"), EngineOptions(trigger_ms=100)
@@ -268,7 +268,7 @@ def test_files_that_arrive_while_it_runs(
         with small_pieces(1_000):
             engine.start()
             for part in range(3):
-                some = f"(SELECT * FROM some LIMIT 2000 OFFSET {part * 2_000})"
+                some = f"(SELECT * FROM few LIMIT 2000 OFFSET {part * 2_000})"
                 meters.execute(f"COPY {some} TO '{arriving}/{part}.json.tmp' (FORMAT json)")
                 time.sleep(0.2)
                 (arriving / f"{part}.json.tmp").rename(arriving / f"{part}.json")
