@@ -108,14 +108,17 @@ def _cases(measure: _Measure, events: int) -> Iterator[Case]:
 
 
 def write_table(report: Report) -> None:
-    """Keeps the figures where ``penstock explain`` finds them."""
-    table = {
-        "cost_us": {
-            case.case: round(case.value, 3) for case in report.cases if case.case in QUERIES
-        },
-        "machine": machine(),
-        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+    """Keeps the figures where ``penstock explain`` finds them.
+
+    A kind whose cost is too small to tell apart from reading is left out, not called free.
+    """
+    measured = {
+        case.case: round(case.value, 3)
+        for case in report.cases
+        if case.case in QUERIES and case.value > 0
     }
-    table["cost_us"]["switch"] = table["cost_us"]["filter"]  # type: ignore[index]
+    if "filter" in measured:
+        measured["switch"] = measured["filter"]
+    table = {"cost_us": measured, "machine": machine(), "date": f"{datetime.now(UTC):%Y-%m-%d}"}
     target = Path(str(files("penstock.load") / "costs.json"))
     target.write_text(json.dumps(table, indent=2) + "\n", encoding="utf-8")
