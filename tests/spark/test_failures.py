@@ -12,7 +12,7 @@ from penstock.spark.failures import explained, is_passing
 
 pytestmark = pytest.mark.core
 
-LOG = Path("/work/state/log/spark.log")
+LOG = Path("/var/state/log/spark.log")
 
 # A user's function that failed, as Spark 4.3 hands it on, shortened.
 PYTHON_FAILED = """\
@@ -41,7 +41,7 @@ OURS_FAILED = """\
 Traceback (most recent call last):
   File "/lib/pyspark/worker.py", line 1830, in main
     process()
-penstock.errors.RunError: the channel file /work/state/a.parquet cannot be read (not Parquet). \
+penstock.errors.RunError: the channel file /var/state/a.parquet cannot be read (not Parquet). \
 Restore the file from a backup, or start afresh with --fresh.
  SQLSTATE: 38000"""
 
@@ -67,7 +67,7 @@ def test_a_users_function_is_quoted_by_its_last_error() -> None:
 
 def test_our_errors_from_other_processes_are_told_in_their_words() -> None:
     assert told(RuntimeError(OURS_FAILED)) == (
-        "heavy stopped: the channel file /work/state/a.parquet cannot be read (not Parquet). "
+        "heavy stopped: the channel file /var/state/a.parquet cannot be read (not Parquet). "
         "Restore the file from a backup, or start afresh with --fresh. "
         f"Details are in {LOG}."
     )
@@ -83,7 +83,7 @@ def test_our_errors_from_other_processes_are_told_in_their_words() -> None:
 )
 def test_a_full_disk(error: BaseException) -> None:
     assert told(error) == (
-        "heavy stopped: the disk under /work/state is full. "
+        "heavy stopped: the disk under /var/state is full. "
         "Free some space and run the same command again; nothing accepted is lost."
     )
 
