@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,6 +17,8 @@ from penstock.spark.lookup import SQL_TYPES, engine_of
 from penstock.spark.sinks.batch import Batch
 
 _ROWS_AT_ONCE = 1_000
+_ATTEMPTS = 5
+_PAUSE_S = 0.1
 
 _COMMITS = sa.Table(
     "penstock_commits",
@@ -51,16 +54,28 @@ class TableSink:
         return int(table.num_rows)
 
     def _commit(self, table: pa.Table, batch_id: int) -> None:
+        if not self._ready:
+            self._make_tables()
+            self._ready = True
         with engine_of(self._write.database.url).begin() as connection:
-            if not self._ready:
-                _COMMITS.create(connection, checkfirst=True)
-                self._table.create(connection, checkfirst=True)
-                self._ready = True
             if self._is_committed(connection, batch_id):
                 return
             records = table.to_pylist()
             for at in range(0, len(records), _ROWS_AT_ONCE):
                 connection.execute(sa.insert(self._table), records[at : at + _ROWS_AT_ONCE])
+
+    def _make_tables(self) -> None:
+        """Makes the tables that are not there; another writer may be making them just now."""
+        for attempts_left in reversed(range(_ATTEMPTS)):
+            try:
+                with engine_of(self._write.database.url).begin() as connection:
+                    _COMMITS.create(connection, checkfirst=True)
+                    self._table.create(connection, checkfirst=True)
+                return
+            except SQLAlchemyError:
+                if not attempts_left:
+                    raise
+                time.sleep(_PAUSE_S)
 
     def _is_committed(self, connection: sa.Connection, batch_id: int) -> bool:
         mine = _COMMITS.c.writer == self._writer
