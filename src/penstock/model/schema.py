@@ -86,6 +86,10 @@ class Schema:
     def names(self) -> tuple[str, ...]:
         return tuple(field.name for field in self.fields)
 
+    def select(self, names: Iterable[str]) -> Schema:
+        """The schema of these columns only, in this order."""
+        return Schema(tuple(self[name] for name in names))
+
     def find(self, name: str) -> Field | None:
         """The column called ``name`` in any case, or None."""
         folded = name.lower()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,12 +17,10 @@ from penstock.model.measurements import FragmentStatus
 from penstock.model.network import Network
 from penstock.model.sources import (
     ConsoleSink,
-    DirectorySource,
     FileSink,
     GeneratorSource,
     KafkaSink,
     KafkaSource,
-    ReplaySource,
     Sink,
     Stream,
 )
@@ -33,14 +31,17 @@ from penstock.spark.compile import compile_fragment, watermarked
 from penstock.spark.failures import explained, is_passing
 from penstock.spark.fragment_run import FragmentRun
 from penstock.spark.housekeeping import release_planners
-from penstock.spark.ingest import Ingest, IngestThread
+from penstock.spark.ingest.feed_ingest import FeedIngest
+from penstock.spark.ingest.file_ingest import FileIngest
+from penstock.spark.ingest.thread import IngestThread
 from penstock.spark.progress import ProgressLog
 from penstock.spark.sinks.batch import BatchSink
 from penstock.spark.sinks.channel_sink import ChannelSink
 from penstock.spark.sinks.database_sink import TableSink
 from penstock.spark.sinks.file_sink import DirectorySink
 from penstock.spark.sinks.memory_sink import CollectedSink, ShownSink
-from penstock.spark.sources.source import FORMAT
+from penstock.spark.sources.channel_reader import ChannelReader
+from penstock.spark.sources.channel_table import channel_frame
 from penstock.spark.sources.spec import ReaderSpec
 from penstock.spark.state import StateFolder, StateLock
 
@@ -93,6 +94,7 @@ class Engine:
         self._life = state.life()
         self._ingests: list[IngestThread] = []
         self._runs: dict[str, FragmentRun] = {}
+        self._readers: dict[str, list[ChannelReader]] = {}
         self._settled = False
         self._restarts: Counter[str] = Counter()
         self._progress = {one.name: ProgressLog(one.name, one.stateful) for one in self.fragments}
@@ -128,7 +130,7 @@ class Engine:
     def _is_channel(self, stream: str) -> bool:
         if stream in self.network.producers:
             return True
-        return isinstance(self.network.stream(stream).source, DirectorySource | ReplaySource)
+        return not isinstance(self.network.stream(stream).source, KafkaSource)
 
     def _start_ingest(self, stream: Stream) -> None:
         if not self._is_channel(stream.name):
@@ -137,7 +139,8 @@ class Engine:
             return
         writer = Writer(self._state.channel(stream.name), self._epoch)
         letters = self._state.dead_letters(stream.name)
-        ingest = Ingest(stream, writer, self._state.stream(stream.name), letters)
+        kind = FeedIngest if isinstance(stream.source, GeneratorSource) else FileIngest
+        ingest = kind(stream, writer, self._state.stream(stream.name), letters)
         thread = IngestThread(ingest, stream.name)
         self._ingests.append(thread)
         thread.start()
@@ -148,6 +151,7 @@ class Engine:
         if folder.is_finished:
             return
         needed = needed_columns(self.network, fragment)
+        self._readers.pop(fragment.name, None)
         inputs = {name: self._input(fragment, name, needed[name]) for name in fragment.inputs}
         rows = compile_fragment(self._session, fragment, inputs, needed)
         self._session.sparkContext.setLocalProperty("spark.scheduler.pool", fragment.name)
@@ -156,57 +160,60 @@ class Engine:
         )
 
     def _input(self, fragment: Fragment, stream: str, columns: tuple[str, ...]) -> DataFrame:
-        spec = self._reader_spec(fragment, stream, columns)
-        rows = self._session.readStream.format(FORMAT).option("spec", spec.to_json()).load()
-        return rows if spec.event_time is None else watermarked(rows, spec.event_time)
-
-    def _reader_spec(self, fragment: Fragment, stream: str, columns: tuple[str, ...]) -> ReaderSpec:
+        event_time = self._told_time(fragment, stream)
         shape = self.network.shapes[stream]
-        tells_time = fragment.stateful or (fragment.is_read and self._is_kafka(stream))
-        event_time = shape.event_time if tells_time and shape.watermarked else None
         if event_time is not None and event_time not in columns:
             columns = tuple(name for name in shape.schema.names if name in {*columns, event_time})
-        lateness_us, idle_timeout_us = self._timing(stream)
-        return ReaderSpec(
+        if self._is_channel(stream):
+            reader = self._reader(fragment, stream, event_time)
+            self._readers.setdefault(fragment.name, []).append(reader)
+            rows = channel_frame(self._session, reader, shape.schema.select(columns))
+            return rows if event_time is None else watermarked(rows, event_time)
+        return self._kafka_rows(fragment, stream, columns, event_time)
+
+    def _told_time(self, fragment: Fragment, stream: str) -> str | None:
+        """The column by which this input tells Spark the watermark; None where nobody needs it."""
+        shape = self.network.shapes[stream]
+        needed = fragment.stateful or (fragment.is_read and not self._is_channel(stream))
+        return shape.event_time if needed and shape.watermarked else None
+
+    def _reader(self, fragment: Fragment, stream: str, event_time: str | None) -> ChannelReader:
+        return ChannelReader(
+            channel=self._state.channel(stream),
+            name=fragment.name,
+            event_time=event_time,
+            beats=self._state.fragment(fragment.name).beats(stream),
+            max_rows=self._options.max_rows_per_batch,
+            parallelism=self._options.cores,
+        )
+
+    def _kafka_rows(
+        self, fragment: Fragment, stream: str, columns: tuple[str, ...], event_time: str | None
+    ) -> DataFrame:
+        # Loaded only where it is used: the Kafka client is large.
+        from penstock.spark.kafka import jvm_kafka_frame
+        from penstock.spark.sources.source import kafka_frame
+
+        outside = self.network.stream(stream)
+        assert isinstance(outside.source, KafkaSource)
+        spec = ReaderSpec(
             stream=stream,
-            schema=str(shape.schema),
+            schema=str(outside.shape.schema),
             columns=columns,
             event_time=event_time,
-            origin=self._origin(stream),
-            lateness_us=lateness_us,
-            idle_timeout_us=idle_timeout_us,
+            origin=asdict(outside.source),
+            lateness_us=outside.lateness_us,
+            idle_timeout_us=outside.idle_timeout_us,
             max_rows=self._options.max_rows_per_batch,
             parallelism=self._options.cores,
             reader=fragment.name,
             dead_letters=str(self._state.dead_letters(stream).folder),
         )
-
-    def _is_kafka(self, stream: str) -> bool:
-        outside = stream not in self.network.producers
-        return outside and isinstance(self.network.stream(stream).source, KafkaSource)
-
-    def _timing(self, stream: str) -> tuple[int | None, int | None]:
-        if self._is_channel(stream):
-            return None, None
-        outside = self.network.stream(stream)
-        return outside.lateness_us, outside.idle_timeout_us
-
-    def _origin(self, stream: str) -> Mapping[str, object]:
-        if self._is_channel(stream):
-            return {"kind": "channel", "folder": str(self._state.channel(stream).folder)}
-        match self.network.stream(stream).source:
-            case GeneratorSource(generator=generator, options=options):
-                started = self._state.stream(stream) / "started"
-                return {
-                    "kind": "feed",
-                    "generator": generator,
-                    "options": dict(options),
-                    "started": str(started),
-                }
-            case KafkaSource(brokers=brokers, topic=topic, finished=finished):
-                return {"kind": "kafka", "brokers": brokers, "topic": topic, "finished": finished}
-            case source:
-                raise RunError(f"nobody reads from a {type(source).__name__}")
+        by_connector = jvm_kafka_frame(self._session, spec)
+        if by_connector is not None:
+            return by_connector
+        rows = kafka_frame(self._session, spec)
+        return rows if event_time is None else watermarked(rows, event_time)
 
     def _sinks(self, fragment: Fragment) -> list[BatchSink]:
         sinks: list[BatchSink] = []
@@ -250,7 +257,8 @@ class Engine:
 
     def _check_run(self, run: FragmentRun) -> None:
         name = run.fragment.name
-        error = run.failure or run.query.exception()
+        read = [reader.failure for reader in self._readers.get(name, ())]
+        error = next(filter(None, [run.failure, *read, run.query.exception()]), None)
         if error is not None and is_passing(error) and self._restarts[name] < _RESTARTS:
             self._restarts[name] += 1
             self._start_fragment(run.fragment)

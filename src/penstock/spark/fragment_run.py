@@ -26,6 +26,10 @@ class FragmentFolder:
     def checkpoint(self) -> Path:
         return self.path / "checkpoint"
 
+    def beats(self, stream: str) -> Path:
+        """Where the heartbeats of an input lie until they are read."""
+        return self.path / "beats" / stream
+
     @property
     def is_finished(self) -> bool:
         return (self.path / "finished").exists()

@@ -14,7 +14,6 @@ from pyspark.sql import SparkSession
 
 from penstock.spark.archive import archive_options, spark_home
 from penstock.spark.java import Java, cache_directory, find_java
-from penstock.spark.sources.source import StreamSource
 
 _MEBIBYTE = 1 << 20
 
@@ -61,6 +60,8 @@ ROWS = {
     # Otherwise a ${…} inside a query's string would be replaced, even by system properties.
     "spark.sql.variable.substitute": "false",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # Channel files are written by Arrow, which knows one calendar only.
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.compression.codec": "lz4_raw",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
@@ -86,7 +87,6 @@ def start_session(name: str, options: SessionOptions, log: Path | None = None) -
     with _stderr_to(log):
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("WARN" if log else "ERROR")
-    session.dataSource.register(StreamSource)
     return session
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +15,9 @@ import sqlalchemy as sa
 from pyspark.sql import SparkSession
 
 from penstock.lang.deployment import parse_deployment
+from penstock.model.operators import Input, SqlWrite
+from penstock.model.schema import Schema, Shape
+from penstock.model.sources import Database
 from penstock.spark.sinks.batch import Batch
 from penstock.spark.sinks.database_sink import TableSink
 
@@ -114,3 +119,25 @@ def test_a_batch_offered_twice_is_written_once(session: SparkSession, tmp_path: 
     with sa.create_engine(url).connect() as connection:
         count = connection.execute(sa.text("SELECT count(*) FROM loads")).scalar()
     assert count == 4
+
+
+def test_many_begin_to_write_at_once(url: str) -> None:
+    """They find an empty database, and each would make what it needs."""
+    rows = pa.table({"a": pa.array([1, 2])})
+    shape = Shape(Schema.parse("a bigint"))
+    writes = [SqlWrite(f"w{at}", Input("s", shape), Database(url), f"t{at % 2}") for at in range(6)]
+    barrier = Barrier(len(writes))
+
+    def begin(write: SqlWrite) -> None:
+        sink = TableSink(write, write.name)
+        barrier.wait()
+        for number in range(3):
+            sink._commit(rows, number)
+
+    with ThreadPoolExecutor(len(writes)) as threads:
+        list(threads.map(begin, writes))
+    database = sa.create_engine(url)
+    with database.connect() as connection:
+        for table in ("t0", "t1"):
+            assert connection.execute(sa.text(f"SELECT count(*) FROM {table}")).scalar() == 18
+    database.dispose()

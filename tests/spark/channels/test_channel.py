@@ -26,7 +26,7 @@ def commit(writer: Writer, batch_id: int, **told: object) -> Manifest:
     """Commits a batch of one small file."""
     name = f"{batch_id}-{writer.epoch}.parquet"
     (writer.channel.data / name).write_text(f"batch {batch_id}")
-    return writer.commit(batch_id, [ChannelFile(name, 1)], **told)  # type: ignore[arg-type]
+    return writer.commit(batch_id, [ChannelFile(name, 1, 10)], **told)  # type: ignore[arg-type]
 
 
 def batches(channel: Channel, start: int = 0) -> list[int]:
@@ -55,7 +55,7 @@ def test_batches_are_numbered_without_gaps(channel: Channel) -> None:
 def test_a_manifest_keeps_what_was_told(channel: Channel) -> None:
     state = {"files": 3, "high": None}
     told = commit(Writer(channel, 4), 7, watermark_us=12, ended=True, writer_state=state)
-    assert told == Manifest(0, 4, 7, (ChannelFile("7-4.parquet", 1),), 12, True, state)
+    assert told == Manifest(0, 4, 7, (ChannelFile("7-4.parquet", 1, 10),), 12, True, state)
     assert channel.manifest(0) == told
 
 
@@ -85,7 +85,7 @@ def test_an_old_writer_is_refused_and_its_batch_not_seen(channel: Channel) -> No
     assert batches(channel) == [0]
     commit(new, 1)
     assert [one.epoch for one in channel.newer(0)] == [1, 2]
-    assert channel.manifests(0, 2)[1].files == (ChannelFile("1-2.parquet", 1),)
+    assert channel.manifests(0, 2)[1].files == (ChannelFile("1-2.parquet", 1, 10),)
 
 
 def test_an_old_writer_cannot_come_back(channel: Channel) -> None:

@@ -13,7 +13,9 @@ from penstock.spark.channels.manifest import ChannelFile, Manifest
 
 pytestmark = pytest.mark.core
 
-FULL = Manifest(3, 2, 7, (ChannelFile("a.parquet", 5), ChannelFile("b.parquet", 6)), 123, True)
+FULL = Manifest(
+    3, 2, 7, (ChannelFile("a.parquet", 5, 50), ChannelFile("b.parquet", 6, 60)), 123, True
+)
 numbers = st.integers(0, 2**62)
 manifests = st.builds(
     Manifest,

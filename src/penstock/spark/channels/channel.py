@@ -2,7 +2,8 @@
 
 Layout of a channel's folder::
 
-    epoch            the newest writer's epoch; older writers are refused
+    epoch              the newest writer's epoch; older writers are refused
+    floor              the oldest batch that is kept; what lies below does not count
     log/00000000.json  one manifest a batch, made visible by one atomic link
     data/              the batches' Parquet files
     readers/NAME       the next sequence number each reader needs
@@ -57,8 +58,10 @@ class Channel:
 
     def sequences(self) -> list[int]:
         """The numbers of all manifests still kept, in order."""
+        floor = read_number(self.folder / "floor") or 0
         names = (_ENTRY.fullmatch(path.name) for path in (self.folder / "log").iterdir())
-        return sorted(int(found.group(1)) for found in names if found)
+        found = (int(name.group(1)) for name in names if name)
+        return sorted(number for number in found if number >= floor)
 
     def manifests(self, start: int, stop: int) -> list[Manifest]:
         """The manifests numbered ``start`` to ``stop - 1``; raises when one is missing."""
@@ -92,6 +95,10 @@ class Channel:
         """Makes ``reader`` one for whom data is kept; one already known keeps its place."""
         create_once(self._reader(reader), "0")
 
+    def forget(self, reader: str) -> None:
+        """Keeps nothing for ``reader`` any more."""
+        self._reader(reader).unlink(missing_ok=True)
+
     def advance(self, reader: str, sequence: int) -> None:
         """Records that ``reader`` needs nothing before ``sequence`` any more."""
         # An older place only keeps data for longer.
@@ -118,6 +125,9 @@ class Channel:
         The newest always stays: it says where to go on.
         """
         start = max(kept.start, min(self.needed_from(), kept.stop - 1))
+        if start > kept.start:
+            # First of all: a batch that a refused writer adds down there must not be taken for one.
+            write_text(self.folder / "floor", str(start), synced=False)
         for sequence in range(kept.start, start):
             manifest = self.manifest(sequence)
             for file in manifest.files if manifest else ():
@@ -141,8 +151,9 @@ class Writer:
         self.channel = channel
         self.epoch = epoch
         self._claim()
-        self._last = channel.last()
-        self._oldest = channel.oldest()
+        kept = [manifest for manifest in map(channel.manifest, channel.sequences()) if manifest]
+        self._last = kept[-1] if kept else None
+        self._kept = {manifest.sequence: manifest.rows for manifest in kept}
 
     def _claim(self) -> None:
         current = self._current_epoch()
@@ -183,11 +194,33 @@ class Writer:
         manifest = Manifest(sequence, self.epoch, batch_id, tuple(files), watermark_us, ended)
         manifest = replace(manifest, writer_state=writer_state or {})
         if not create_once(self.channel.entry(sequence), manifest.to_json()):
-            raise RunError(
-                f"batch {sequence} of channel {self.channel.folder.name} was written by another "
-                f"writer (this one has epoch {self.epoch})",
-                hint=_MUST_STOP,
-            )
+            manifest = self._others(sequence, batch_id)
         self._last = manifest
-        self._oldest = self.channel.free(range(self._oldest, sequence + 1)).start
+        self._kept[sequence] = manifest.rows
+        self._free(sequence)
         return manifest
+
+    def _others(self, sequence: int, batch_id: int) -> Manifest:
+        """The batch that another writer has put in this one's place, if it is the same batch.
+
+        A former owner that was allowed to commit just before it was replaced may carry it out just
+        after; the batch was planned before, so its rows are the same.
+        """
+        there = self.channel.manifest(sequence)
+        if there is not None and there.batch_id == batch_id and there.epoch < self.epoch:
+            return there
+        raise RunError(
+            f"batch {sequence} of channel {self.channel.folder.name} was written by another "
+            f"writer (this one has epoch {self.epoch})",
+            hint=_MUST_STOP,
+        )
+
+    def _free(self, newest: int) -> None:
+        oldest = min(self._kept)
+        for sequence in range(oldest, self.channel.free(range(oldest, newest + 1)).start):
+            self._kept.pop(sequence, None)
+
+    def unread_rows(self) -> int:
+        """How many rows the slowest reader has not read yet."""
+        needed = self.channel.needed_from()
+        return sum(rows for sequence, rows in self._kept.items() if sequence >= needed)

@@ -11,10 +11,14 @@ from penstock.errors import RunError
 
 @dataclass(frozen=True)
 class ChannelFile:
-    """A Parquet file of a batch, by its name inside the channel's ``data`` folder."""
+    """A Parquet file of a batch, by its name inside the channel's ``data`` folder.
+
+    ``bytes`` is its size, by which a damaged one is noticed.
+    """
 
     name: str
     rows: int
+    bytes: int
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,10 @@ class Manifest:
     @property
     def rows(self) -> int:
         return sum(file.rows for file in self.files)
+
+    @property
+    def bytes(self) -> int:
+        return sum(file.bytes for file in self.files)
 
     def to_json(self) -> str:
         """The manifest as the text kept on disk; :meth:`from_json` reads it back."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 
 from penstock.spark.channels.channel import Writer
+from penstock.spark.channels.files import file_name
 from penstock.spark.channels.manifest import ChannelFile
 from penstock.spark.sinks.batch import Batch
 from penstock.spark.sinks.parquet import ParquetWriter
@@ -40,9 +41,9 @@ class ChannelSink:
     def _commit(self, written: list[tuple[Path, int]], batch: Batch) -> None:
         files = []
         for at, (path, count) in enumerate(written):
-            name = f"{batch.id:010d}-{self._writer.epoch}-{at}.parquet"
-            path.replace(self._writer.channel.data / name)
-            files.append(ChannelFile(name, count))
+            target = self._writer.channel.data / file_name(batch.id, self._writer.epoch, at)
+            path.replace(target)
+            files.append(ChannelFile(target.name, count, target.stat().st_size))
         if files or batch.ended or self._moves_time(batch):
             self._writer.commit(batch.id, files, batch.watermark_us, batch.ended)
 

@@ -21,6 +21,15 @@ END_OF_TIME_US = int(datetime(9000, 1, 1, tzinfo=UTC).timestamp()) * 1_000_000
 """The watermark of a stream that has ended: every window is closed."""
 
 
+def stamp_us(watermark_us: int) -> int:
+    """The event time of the row that moves the watermark to ``watermark_us``.
+
+    A row at the watermark itself may still come, and Spark would take it for late: what Spark is
+    told lies just before.
+    """
+    return watermark_us - 1 + _DELAY_US
+
+
 def with_beat_column(rows: pa.RecordBatch) -> pa.RecordBatch:
     """Data rows, marked as such."""
     unmarked = pa.repeat(pa.scalar(False), rows.num_rows)
@@ -30,13 +39,9 @@ def with_beat_column(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def beat_row(schema: pa.Schema, event_time: str, watermark_us: int) -> pa.RecordBatch:
-    """The one row that moves the watermark of a stream with ``schema`` to ``watermark_us``.
-
-    A row at the watermark itself may still come, and Spark would take it for late: what Spark is
-    told lies just before.
-    """
+    """The one row that moves the watermark of a stream with ``schema`` to ``watermark_us``."""
     columns = [
-        pa.array([watermark_us - 1 + _DELAY_US], field.type)
+        pa.array([stamp_us(watermark_us)], field.type)
         if field.name == event_time
         else pa.nulls(1, field.type)
         for field in schema

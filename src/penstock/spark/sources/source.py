@@ -1,4 +1,4 @@
-"""The Spark data source behind every stream a fragment reads."""
+"""The Spark data source, written in Python, behind streams that come from Kafka."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 
 import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 from pyspark.sql.types import StructType
@@ -14,9 +15,8 @@ from penstock.feeds.arrow import arrow_schema
 from penstock.spark.ddl import spark_ddl
 from penstock.spark.lean import leave_pandas_out
 from penstock.spark.sources.beats import BEAT, beat_row, with_beat_column
-from penstock.spark.sources.channel_intake import ChannelIntake
-from penstock.spark.sources.feed_intake import FeedIntake
-from penstock.spark.sources.intake import Intake, Offset, Slice
+from penstock.spark.sources.intake import Offset, Slice
+from penstock.spark.sources.kafka_intake import KafkaIntake
 from penstock.spark.sources.spec import ReaderSpec
 
 FORMAT = "penstock"
@@ -25,6 +25,12 @@ _AGAIN = "again"
 
 # Every process that reads a stream loads this module first.
 leave_pandas_out()
+
+
+def kafka_frame(session: SparkSession, spec: ReaderSpec) -> DataFrame:
+    """The rows ``spec`` describes as an unbounded DataFrame, heartbeats included."""
+    session.dataSource.register(StreamSource)
+    return session.readStream.format(FORMAT).option("spec", spec.to_json()).load()
 
 
 class StreamSource(DataSource):
@@ -63,15 +69,15 @@ class StreamReader(DataSourceStreamReader):
 
     def __init__(self, spec: ReaderSpec) -> None:
         self._spec = spec
-        self._intake: Intake | None = None
+        self._intake: KafkaIntake | None = None
         self._quiet_since_s = time.monotonic()
         self._idle_from_us: int | None = None
         self._has_planned = False
 
     @property
-    def intake(self) -> Intake:
+    def intake(self) -> KafkaIntake:
         if self._intake is None:
-            self._intake = open_intake(self._spec)
+            self._intake = KafkaIntake(self._spec)
         return self._intake
 
     def __getstate__(self) -> dict[str, object]:
@@ -138,9 +144,8 @@ class StreamReader(DataSourceStreamReader):
             return
         for batch in self.intake.read(part):
             yield with_beat_column(batch)
-        # Where only the rows themselves tell the time (Kafka), the intake knows it by now.
-        tell = getattr(self.intake, "watermark_after", None)
-        watermark_us = part.watermark_us if tell is None else tell(part)
+        # Only the rows themselves tell the time: the intake knows it by now.
+        watermark_us = self.intake.watermark_after(part)
         if watermark_us is not None:
             schema = arrow_schema(self._spec.read_schema)
             yield beat_row(schema, event_time, watermark_us)
@@ -153,17 +158,3 @@ def _not_before(end: Offset, start: Offset) -> Offset:
     """``end`` with a watermark no earlier than that of ``start``: an idle stream's has moved on."""
     known = [one["watermark_us"] for one in (start, end) if "watermark_us" in one]
     return end | {"watermark_us": max(known)} if known else end  # type: ignore[type-var]
-
-
-def open_intake(spec: ReaderSpec) -> Intake:
-    """The intake for where ``spec`` says rows come from."""
-    match spec.origin["kind"]:
-        case "feed":
-            return FeedIntake(spec)
-        case "channel":
-            return ChannelIntake(spec)
-        case kind:
-            from penstock.spark.sources.kafka_intake import KafkaIntake
-
-            assert kind == "kafka"
-            return KafkaIntake(spec)

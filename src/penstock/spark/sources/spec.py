@@ -11,10 +11,10 @@ from penstock.model.schema import Schema
 
 @dataclass(frozen=True)
 class ReaderSpec:
-    """One reader of one stream.
+    """One reader of one Kafka stream.
 
     ``columns`` are the columns the fragment needs, ``event_time`` is set when it also needs the
-    watermark. ``origin`` says where rows come from: its ``kind`` is feed, channel or kafka.
+    watermark. ``origin`` says where rows come from: brokers, topic, and whether it is finished.
     """
 
     stream: str
@@ -33,8 +33,7 @@ class ReaderSpec:
     @property
     def read_schema(self) -> Schema:
         """The columns that are read."""
-        whole = Schema.parse(self.schema)
-        return Schema(tuple(whole[name] for name in self.columns))
+        return Schema.parse(self.schema).select(self.columns)
 
     def to_json(self) -> str:
         """The text form; :meth:`from_json` reads it back."""

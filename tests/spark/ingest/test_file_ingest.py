@@ -22,11 +22,15 @@ from penstock.errors import InputError, RunError
 from penstock.feeds import files
 from penstock.model.schema import Schema, Shape
 from penstock.model.sources import CsvLayout, DirectorySource, ReplaySource, Stream
-from penstock.spark import ingest, linking
+from penstock.spark.channels import files as channel_files
 from penstock.spark.channels.channel import Channel, Writer
 from penstock.spark.channels.manifest import Manifest
 from penstock.spark.dead_letters import DeadLetters
-from penstock.spark.ingest import Ingest, IngestThread, Progress
+from penstock.spark.ingest import entrance, linking
+from penstock.spark.ingest import file_ingest as ingest
+from penstock.spark.ingest.entrance import Entrance
+from penstock.spark.ingest.file_ingest import FileIngest, FileProgress
+from penstock.spark.ingest.thread import IngestThread
 from penstock.spark.sources.beats import END_OF_TIME_US
 
 pytestmark = pytest.mark.core
@@ -52,11 +56,11 @@ class Place:
     def letters(self) -> DeadLetters:
         return DeadLetters(self.root / "letters")
 
-    def start(self) -> Ingest:
+    def start(self) -> FileIngest:
         """An ingest as a new process would start it."""
         self.epoch += 1
         writer = Writer(self.channel, self.epoch)
-        return Ingest(self.stream, writer, self.root / "stream", self.letters)
+        return FileIngest(self.stream, writer, self.root / "stream", self.letters)
 
     def put(self, name: str, *rows: str) -> Path:
         """A file of rows, each ``ts,n``, put there in one step."""
@@ -103,7 +107,7 @@ def replay(root: Path, *rows: str, speedup: float | None = None, lateness_us: in
     return here
 
 
-def run(one: Ingest, most_steps: int = 1_000) -> int:
+def run(one: FileIngest, most_steps: int = 1_000) -> int:
     """Steps until nothing more happens; how many did something."""
     for step in range(most_steps):
         if not one.step():
@@ -131,6 +135,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
     monkeypatch.setattr(ingest, "time", made)
+    monkeypatch.setattr(entrance, "time", made)
     return made
 
 
@@ -833,7 +838,7 @@ def test_half_a_file_is_not_left_on_a_full_disk(
 def test_large_batches_are_several_files_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ingest, "_ROW_GROUP", 10)
+    monkeypatch.setattr(channel_files, "_ROWS_PER_FILE", 10)
     here = place(tmp_path)
     here.put("a.csv", *(f"{at},{at}" for at in range(100)))
     run(here.start())
@@ -847,8 +852,9 @@ def test_progress_is_kept_with_the_batch(tmp_path: Path) -> None:
     here.put("a.csv", "10,0", "12,1")
     one = here.start()
     run(one)
-    wanted = Progress(files=1, high_water_us=12 * S, latest_us=12 * S)
-    assert Progress.after(Writer(here.channel, 5)) == wanted
+    wanted = FileProgress(files=1, high_water_us=12 * S, latest_us=12 * S)
+    entrance = Entrance(here.stream, Writer(here.channel, 5), here.letters)
+    assert entrance.restored(FileProgress) == wanted
     assert here.manifests()[-1].writer_state == vars(wanted)
 
 

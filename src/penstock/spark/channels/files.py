@@ -1,0 +1,42 @@
+"""Rows on their way into a channel, as Parquet files."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from penstock.spark.channels.channel import Writer
+from penstock.spark.channels.manifest import ChannelFile
+
+# Several files let several tasks read a batch at once, if there is enough in it for several.
+_ROWS_PER_FILE = 50_000
+_FILES_AT_MOST = 4
+
+
+def file_name(batch: int, epoch: int, part: int) -> str:
+    """The name of a batch's file; no two writers ever give the same one."""
+    return f"{batch:010d}-{epoch}-{part}.parquet"
+
+
+def write_files(rows: pa.Table, writer: Writer, batch: int) -> list[ChannelFile]:
+    """Writes the rows into the channel's folder, not yet visible."""
+    parts = max(1, min(_FILES_AT_MOST, rows.num_rows // _ROWS_PER_FILE))
+    edges = [rows.num_rows * k // parts for k in range(parts + 1)]
+    files = []
+    for part, (low, high) in enumerate(pairwise(edges)):
+        if high > low:
+            path = writer.channel.data / file_name(batch, writer.epoch, part)
+            _write_parquet(rows.slice(low, high - low), path)
+            files.append(ChannelFile(path.name, high - low, path.stat().st_size))
+    return files
+
+
+def _write_parquet(rows: pa.Table, path: Path) -> None:
+    try:
+        pq.write_table(rows, path, compression="lz4")
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,1 @@
+"""Bringing streams from outside into channels."""

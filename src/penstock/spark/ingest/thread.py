@@ -1,0 +1,46 @@
+"""Bringing a stream in, in the background."""
+
+from __future__ import annotations
+
+import threading
+from typing import Protocol
+
+_POLL_S = 0.1
+
+
+class Bringing(Protocol):
+    """What brings a stream into its channel, step by step."""
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the stream has ended and its channel says so."""
+
+    def step(self) -> bool:
+        """Commits what is there now, up to a batch; whether there was anything.
+
+        A step that fails leaves nothing behind and may be tried again.
+        """
+
+
+class IngestThread(threading.Thread):
+    """Runs an ingest until its stream ends or it is stopped."""
+
+    def __init__(self, ingest: Bringing, name: str, poll_s: float = _POLL_S) -> None:
+        super().__init__(name=f"ingest-{name}", daemon=True)
+        self._ingest = ingest
+        self._poll_s = poll_s
+        self._stopping = threading.Event()
+        self.failure: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            while not self._stopping.is_set() and not self._ingest.is_finished:
+                if not self._ingest.step():
+                    self._stopping.wait(self._poll_s)
+        except BaseException as error:
+            self.failure = error
+
+    def stop(self) -> None:
+        """Ends the thread after the step under way."""
+        self._stopping.set()
+        self.join()

@@ -1,0 +1,301 @@
+"""A channel as Spark sees it: planned here, in this process, and read by Spark's Parquet reader.
+
+Spark asks its sources for offsets and files through Java interfaces. Py4J lets Python objects
+stand behind those interfaces, so a batch is planned by a call into this process, and its rows go
+from the files into Spark without passing through Python at all. A data source written in Python
+would cost a process of 100 MB and a second of starting for every input, and a copy of every row.
+
+Spark has no public way to hand it such a source; what is used here is internal, and pinned to the
+minor version of Spark in the lock.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from pyspark.java_gateway import ensure_callback_server_started
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from penstock.model.schema import Schema
+from penstock.spark.ddl import spark_ddl
+from penstock.spark.sources.beats import BEAT
+from penstock.spark.sources.channel_reader import ChannelReader, FilePart
+from penstock.spark.sources.intake import Offset
+
+_CONNECTOR = "org.apache.spark.sql.connector"
+_READ_SUPPORT = "org.apache.spark.sql.execution.datasources.parquet.ParquetReadSupport"
+# What Spark's own scan tells the reader in every task.
+_READER_SETTINGS = (
+    "spark.sql.session.timeZone",
+    "spark.sql.parquet.binaryAsString",
+    "spark.sql.parquet.int96AsTimestamp",
+    "spark.sql.parquet.inferTimestampNTZ.enabled",
+    "spark.sql.legacy.parquet.nanosAsLong",
+    "spark.sql.optimizer.nestedSchemaPruning.enabled",
+)
+
+Given = TypeVar("Given")
+
+
+def channel_frame(session: SparkSession, reader: ChannelReader, schema: Schema) -> DataFrame:
+    """The rows that ``reader`` reads, with ``schema``'s columns, as an unbounded DataFrame.
+
+    Where the reader tells the watermark, rows carry the heartbeat column as well.
+    """
+    spark = _Spark(session, schema, reader.event_time is not None)
+    table = _Table(spark, reader)
+    sql = spark.jvm.org.apache.spark.sql
+    nothing = spark.jvm.scala.Option.empty()
+    relation = sql.catalyst.streaming.StreamingRelationV2(
+        nothing,
+        reader.channel.folder.name,
+        table,
+        sql.util.CaseInsensitiveStringMap.empty(),
+        sql.catalyst.types.DataTypeUtils.toAttributes(spark.whole),
+        nothing,
+        nothing,
+        nothing,
+        getattr(getattr(sql.catalyst.streaming, "Unassigned$"), "MODULE$"),
+    )
+    return DataFrame(sql.classic.Dataset.ofRows(spark.session, relation), session)
+
+
+class _Spark:
+    """The Java side of one input, built once and used for all its batches."""
+
+    def __init__(self, session: SparkSession, schema: Schema, has_beats: bool) -> None:
+        context = session.sparkContext
+        gateway: Any = context._gateway
+        jvm: Any = context._jvm
+        ensure_callback_server_started(gateway)
+        self.gateway, self.jvm = gateway, jvm
+        self.session: Any = session._jsparkSession
+        self._context: Any = context._jsc
+        self._data = self._struct(spark_ddl(schema))
+        self._constant = self._struct(f"`{BEAT}` boolean" if has_beats else "")
+        marked = f"{spark_ddl(schema)}, `{BEAT}` boolean" if has_beats else spark_ddl(schema)
+        self.whole = self._struct(marked)
+        self._sql: Any = self.jvm.org.apache.spark.sql
+        self._has_beats = has_beats
+        self._values = {mark: self._constants(mark) for mark in (False, True)}
+        self._nowhere = self.gateway.new_array(self.jvm.String, 0)
+        self._no_metadata = self.jvm.PythonUtils.toScalaMap(self.jvm.java.util.HashMap())
+        self._factory: Any = None
+
+    def _struct(self, ddl: str) -> Any:
+        written = StructType.fromDDL(ddl) if ddl else StructType([])
+        return self.session.parseDataType(written.json())
+
+    def _constants(self, mark: bool) -> Any:
+        values = self.array(self.jvm.Object, [mark] if self._has_beats else [])
+        return self._sql.catalyst.expressions.GenericInternalRow(values)
+
+    def array(self, kind: Any, members: Sequence[object]) -> Any:
+        """A Java array."""
+        made = self.gateway.new_array(kind, len(members))
+        for at, one in enumerate(members):
+            made[at] = one
+        return made
+
+    def offset(self, offset: Offset) -> Any:
+        """An offset as Spark keeps it in its log."""
+        return self._sql.execution.streaming.runtime.SerializedOffset(json.dumps(offset))
+
+    def partitions(self, tasks: Sequence[Sequence[FilePart]]) -> Any:
+        """What each task is to read."""
+        made = [self._partition(at, parts) for at, parts in enumerate(tasks)]
+        return self.array(self._sql.connector.read.InputPartition, made)
+
+    def _partition(self, index: int, parts: Sequence[FilePart]) -> Any:
+        files = self._sql.execution.datasources
+        made = self.array(files.PartitionedFile, [self._file(one) for one in parts])
+        return files.FilePartition(index, made)
+
+    def _file(self, part: FilePart) -> Any:
+        path = self.jvm.org.apache.spark.paths.SparkPath.fromPathString(str(part.path))
+        return self._sql.execution.datasources.PartitionedFile(
+            self._values[part.is_beat],
+            path,
+            part.start,
+            part.length,
+            self._nowhere,
+            0,
+            part.size,
+            self._no_metadata,
+        )
+
+    def factory(self) -> Any:
+        """What tasks make their readers with."""
+        if self._factory is None:
+            self._factory = self._made_factory()
+        return self._factory
+
+    def _made_factory(self) -> Any:
+        state = self.session.sessionState()
+        conf = state.conf().clone()
+        conf.setConfString("spark.sql.caseSensitive", "true")
+        hadoop = state.newHadoopConf()
+        for key in _READER_SETTINGS:
+            hadoop.set(key, conf.getConfString(key))
+        hadoop.set("spark.sql.caseSensitive", "true")
+        hadoop.set("parquet.read.support.class", _READ_SUPPORT)
+        hadoop.set("org.apache.spark.sql.parquet.row.requested_schema", self._data.json())
+        shared = self.jvm.org.apache.spark.util.SerializableConfiguration(hadoop)
+        files = self._sql.execution.datasources
+        return files.v2.parquet.ParquetPartitionReaderFactory(
+            conf,
+            self._context.broadcast(shared),
+            self._data,
+            self._data,
+            self._constant,
+            self.gateway.new_array(self._sql.sources.Filter, 0),
+            self.jvm.scala.Option.empty(),
+            files.parquet.ParquetOptions(self._no_metadata, conf),
+        )
+
+
+class _Behind:
+    """A Python object behind a Java interface."""
+
+    def hashCode(self) -> int:
+        return id(self) & 0x7FFF_FFFF
+
+    def equals(self, other: object) -> bool:
+        return self is other
+
+    def toString(self) -> str:
+        return "penstock channel"
+
+
+class _Table(_Behind):
+    def __init__(self, spark: _Spark, reader: ChannelReader) -> None:
+        self._spark, self._reader = spark, reader
+
+    def name(self) -> str:
+        return self._reader.channel.folder.name
+
+    def schema(self) -> Any:
+        return self._spark.whole
+
+    def columns(self) -> Any:
+        util = self._spark.jvm.org.apache.spark.sql.connector.catalog.CatalogV2Util
+        return util.structTypeToV2Columns(self._spark.whole)
+
+    def capabilities(self) -> Any:
+        found = self._spark.jvm.java.util.HashSet()
+        catalog = self._spark.jvm.org.apache.spark.sql.connector.catalog
+        found.add(catalog.TableCapability.MICRO_BATCH_READ)
+        return found
+
+    def properties(self) -> Any:
+        return self._spark.jvm.java.util.HashMap()
+
+    def newScanBuilder(self, options: object) -> _ScanBuilder:
+        return _ScanBuilder(self._spark, self._reader)
+
+    class Java:
+        implements = (f"{_CONNECTOR}.catalog.SupportsRead",)
+
+
+class _ScanBuilder(_Behind):
+    def __init__(self, spark: _Spark, reader: ChannelReader) -> None:
+        self._spark, self._reader = spark, reader
+
+    def build(self) -> _Scan:
+        return _Scan(self._spark, self._reader)
+
+    class Java:
+        implements = (f"{_CONNECTOR}.read.ScanBuilder",)
+
+
+class _Scan(_Behind):
+    def __init__(self, spark: _Spark, reader: ChannelReader) -> None:
+        self._spark, self._reader = spark, reader
+
+    def readSchema(self) -> Any:
+        return self._spark.whole
+
+    def description(self) -> str:
+        return f"channel {self._reader.channel.folder.name}"
+
+    def toMicroBatchStream(self, checkpoint: str) -> _Stream:
+        return _Stream(self._spark, self._reader)
+
+    def supportedCustomMetrics(self) -> Any:
+        metric = self._spark.jvm.org.apache.spark.sql.connector.metric
+        return self._spark.array(metric.CustomMetric, [])
+
+    def reportDriverMetrics(self) -> Any:
+        metric = self._spark.jvm.org.apache.spark.sql.connector.metric
+        return self._spark.array(metric.CustomTaskMetric, [])
+
+    def columnarSupportMode(self) -> Any:
+        read = self._spark.jvm.org.apache.spark.sql.connector.read
+        return getattr(read, "Scan$ColumnarSupportMode").SUPPORTED
+
+    class Java:
+        implements = (f"{_CONNECTOR}.read.Scan",)
+
+
+def _kept(method: Callable[..., Given]) -> Callable[..., Given]:
+    """Keeps what a method raises: across the border to Java only its text would survive."""
+
+    def call(self: _Stream, *given: Any) -> Given:
+        try:
+            return method(self, *given)
+        except BaseException as error:
+            self.reader.failure = error
+            raise
+
+    return call
+
+
+class _Stream(_Behind):
+    def __init__(self, spark: _Spark, reader: ChannelReader) -> None:
+        self._spark, self.reader = spark, reader
+
+    @_kept
+    def initialOffset(self) -> Any:
+        return self._spark.offset(self.reader.first())
+
+    @_kept
+    def deserializeOffset(self, text: str) -> Any:
+        return self._spark.offset(json.loads(text))
+
+    def getDefaultReadLimit(self) -> Any:
+        limits = self._spark.jvm.org.apache.spark.sql.connector.read.streaming
+        return limits.ReadLimit.maxRows(self.reader.max_rows)
+
+    @_kept
+    def latestOffset(self, start: Any, limit: Any) -> Any:
+        known = json.loads(start.json())
+        reached = self.reader.latest(known)
+        return start if reached == known else self._spark.offset(reached)
+
+    def reportLatestOffset(self) -> None:
+        return None
+
+    @_kept
+    def planInputPartitions(self, start: Any, end: Any) -> Any:
+        tasks = self.reader.parts(json.loads(start.json()), json.loads(end.json()))
+        return self._spark.partitions(tasks)
+
+    @_kept
+    def createReaderFactory(self) -> Any:
+        return self._spark.factory()
+
+    @_kept
+    def commit(self, end: Any) -> None:
+        self.reader.commit(json.loads(end.json()))
+
+    def stop(self) -> None:
+        return None
+
+    class Java:
+        implements = (
+            f"{_CONNECTOR}.read.streaming.MicroBatchStream",
+            f"{_CONNECTOR}.read.streaming.SupportsAdmissionControl",
+        )
