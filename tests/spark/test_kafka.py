@@ -30,7 +30,7 @@ from penstock.spark.sinks.kafka_sink import RecordSink, json_values
 from penstock.spark.sources.beats import BEAT, END_OF_TIME_US
 from penstock.spark.sources.intake import Offset, Slice
 from penstock.spark.sources.kafka_intake import BLOCK, KafkaIntake, Span, allot, cut
-from penstock.spark.sources.source import FORMAT, SlicePartition, StreamReader
+from penstock.spark.sources.source import SlicePartition, StreamReader, kafka_frame
 from penstock.spark.sources.spec import ReaderSpec
 
 from mock_cluster import MockCluster
@@ -479,7 +479,7 @@ def test_a_writer_shut_out_by_another_stays_out(
 
 
 def stream(session: SparkSession, mine: ReaderSpec) -> DataFrame:
-    return session.readStream.format(FORMAT).option("spec", mine.to_json()).load()
+    return kafka_frame(session, mine)
 
 
 @pytest.mark.spark

@@ -29,8 +29,8 @@ from penstock.lang.deployment import parse_deployment
 from penstock.model.network import Network, Query
 from penstock.model.operators import SqlWrite
 from penstock.model.sources import GeneratorSource, MemorySink, Stream
-from penstock.spark import ingest
 from penstock.spark.engine import Engine, EngineOptions
+from penstock.spark.ingest import feed_ingest, file_ingest
 from penstock.spark.state import StateFolder
 
 Row = tuple[object, ...]
@@ -129,8 +129,9 @@ def small_pieces(rows: int) -> Iterator[None]:
                 rejects = ()
 
     with (
-        patch.object(ingest, "read_pieces", cut),
-        patch.object(ingest, "_ROWS_PER_COMMIT", rows),
+        patch.object(file_ingest, "read_pieces", cut),
+        patch.object(file_ingest, "_ROWS_PER_COMMIT", rows),
+        patch.object(feed_ingest, "_ROWS_PER_COMMIT", rows),
     ):
         yield
 
