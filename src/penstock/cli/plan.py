@@ -135,4 +135,4 @@ def is_finished(plan: RunPlan, state: StateFolder) -> bool:
 
 def has_begun(plan: RunPlan, state: StateFolder) -> bool:
     """Whether there is something to go on from."""
-    return any(state.fragment(one.name).checkpoint.exists() for one in plan.fragments)
+    return any(state.fragment(one.name).has_begun for one in plan.fragments)

@@ -178,11 +178,12 @@ class _Watch:
         state: StateFolder,
         session: SparkSession,
     ) -> None:
-        from penstock.spark.engine import Engine, EngineOptions
+        from penstock.spark.engine import Engine
+        from penstock.spark.node import NodeOptions
 
         self._plan, self._presenter, self._stop = plan, presenter, stop
         self._limit_s = None if request.for_us is None else request.for_us / US_PER_S
-        options = EngineOptions(cores=plan.cores)
+        options = NodeOptions(cores=plan.cores)
         self._engine: Engine = Engine(session, plan.network, state, options, presenter.rows)
         self._dead_letters = state.path / "dead_letters"
         self._first = {

@@ -3,28 +3,55 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQuery
 
+from penstock.errors import RunError
 from penstock.model.fragments import Fragment
-from penstock.spark.channels.durable import read_text, write_text
+from penstock.spark.channels.durable import read_number, read_text, write_text
+from penstock.spark.checkpoints import newest, take_over
 from penstock.spark.offsets import batch_offsets
 from penstock.spark.sinks.batch import Batch, BatchSink
+
+_REMEMBERED = 200
 
 
 @dataclass(frozen=True)
 class FragmentFolder:
-    """Where a fragment keeps its checkpoint and its mark of having finished."""
+    """Where a fragment keeps its checkpoints and its mark of having finished."""
 
     path: Path
 
     @property
-    def checkpoint(self) -> Path:
-        return self.path / "checkpoint"
+    def has_begun(self) -> bool:
+        """Whether any owner has run the fragment."""
+        return newest(self.path) is not None
+
+    def claim(self, epoch: int) -> None:
+        """Makes the owner with this epoch the only one whose batches count."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        self.check_owner(epoch)
+        write_text(self.path / "epoch", str(epoch))
+
+    def check_owner(self, epoch: int) -> None:
+        """Raises if a newer owner has claimed the fragment."""
+        current = read_number(self.path / "epoch") or 0
+        if current > epoch:
+            raise RunError(
+                f"fragment {self.path.name} belongs to a newer owner "
+                f"(epoch {current}, this one has {epoch})",
+                hint="This owner was replaced and must stop.",
+            )
+
+    def take_over(self, epoch: int) -> Path:
+        """The checkpoint for the owner with this epoch."""
+        return take_over(self.path, epoch)
 
     def beats(self, stream: str) -> Path:
         """Where the heartbeats of an input lie until they are read."""
@@ -60,17 +87,22 @@ class FragmentRun:
         fragment: Fragment,
         rows: DataFrame,
         folder: FragmentFolder,
+        epoch: int,
         sinks: Sequence[BatchSink],
         trigger_ms: int,
+        arrived_s: Callable[[], float | None],
     ) -> None:
         self.fragment = fragment
         self.folder = folder
+        self.epoch = epoch
+        self._checkpoint = folder.take_over(epoch)
         self._sinks = tuple(sinks)
+        self._arrived_s = arrived_s
         self._failure: BaseException | None = None
-        folder.path.mkdir(parents=True, exist_ok=True)
+        self.latencies_s: deque[float] = deque(maxlen=_REMEMBERED)
         self.query: StreamingQuery = (
-            rows.writeStream.queryName(fragment.name)
-            .option("checkpointLocation", str(folder.checkpoint))
+            rows.writeStream.queryName(f"{fragment.name}, owner {epoch}")
+            .option("checkpointLocation", str(self._checkpoint))
             .trigger(processingTime=f"{trigger_ms} milliseconds")
             .foreachBatch(self._on_batch)
             .start()
@@ -89,7 +121,11 @@ class FragmentRun:
     def _on_batch(self, rows: DataFrame, batch_id: int) -> None:
         try:
             batch = self.describe(batch_id)
-            self.folder.add_rows_out(batch_id, self._write(rows, batch))
+            count = self._write(rows, batch)
+            self.folder.check_owner(self.epoch)
+            if count and batch.arrived_s is not None:
+                self.latencies_s.append(time.time() - batch.arrived_s)
+            self.folder.add_rows_out(batch_id, count)
             if batch.ended:
                 self.folder.finish()
         except BaseException as error:
@@ -109,7 +145,7 @@ class FragmentRun:
 
     def describe(self, batch_id: int) -> Batch:
         """What the offset log says about the batch, for the fragment's sinks."""
-        offsets = batch_offsets(self.folder.checkpoint, batch_id)
+        offsets = batch_offsets(self._checkpoint, batch_id)
         if self.fragment.stateful:
             watermark_us: int | None = offsets.watermark_us or None
             ended = offsets.all_ended and offsets.time_is_over
@@ -120,7 +156,12 @@ class FragmentRun:
             ended = offsets.all_ended
         if watermark_us is not None:
             watermark_us -= self.fragment.delay_us
-        return Batch(batch_id, watermark_us, ended)
+        return Batch(batch_id, watermark_us, ended, self._arrived_s())
+
+    @property
+    def is_resting(self) -> bool:
+        """Whether no batch is under way just now."""
+        return not self.query.status["isTriggerActive"]
 
     def stop(self) -> None:
         """Ends the query; a batch under way is taken up again at the next start."""

@@ -29,8 +29,9 @@ from penstock.lang.deployment import parse_deployment
 from penstock.model.network import Network, Query
 from penstock.model.operators import SqlWrite
 from penstock.model.sources import GeneratorSource, MemorySink, Stream
-from penstock.spark.engine import Engine, EngineOptions
+from penstock.spark.engine import Engine
 from penstock.spark.ingest import feed_ingest, file_ingest
+from penstock.spark.node import NodeOptions
 from penstock.spark.state import StateFolder
 
 Row = tuple[object, ...]
@@ -104,7 +105,7 @@ def run(
     timeout_s: float = 240,
 ) -> Outcome:
     """Runs a network over its finished input, in micro-batches small enough to be several."""
-    options = EngineOptions(trigger_ms=100, max_rows_per_batch=max_rows_per_batch)
+    options = NodeOptions(trigger_ms=100, max_rows_per_batch=max_rows_per_batch)
     with small_pieces(max_rows_per_batch):
         engine = Engine(session, network, StateFolder(folder), options)
         try:

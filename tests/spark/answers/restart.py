@@ -16,7 +16,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from penstock.lang.deployment import parse_deployment
 from penstock.model.network import Network
-from penstock.spark.engine import Engine, EngineOptions
+from penstock.spark.engine import Engine
+from penstock.spark.node import NodeOptions
 from penstock.spark.session import SessionOptions, start_session
 from penstock.spark.state import StateFolder
 
@@ -146,7 +147,7 @@ def _from_database(path: Path, table: str) -> list[Row]:
 def main(folder: Path) -> None:
     """Runs the deployment to its end, in a Spark session of its own."""
     session = start_session("restart", SessionOptions(), folder / "spark.log")
-    options = EngineOptions(trigger_ms=100, max_rows_per_batch=ROWS_PER_BATCH)
+    options = NodeOptions(trigger_ms=100, max_rows_per_batch=ROWS_PER_BATCH)
     with small_pieces(ROWS_PER_BATCH):
         engine = Engine(session, deployment(folder), StateFolder(folder / "state"), options)
         engine.start()

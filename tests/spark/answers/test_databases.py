@@ -115,7 +115,7 @@ def test_a_batch_offered_twice_is_written_once(session: SparkSession, tmp_path: 
     )
     for _ in range(2):
         for number in (0, 1, 1, 0):
-            TableSink(write, "writer").write(rows, Batch(number))
+            TableSink(write, "writer", 1).write(rows, Batch(number))
     with sa.create_engine(url).connect() as connection:
         count = connection.execute(sa.text("SELECT count(*) FROM loads")).scalar()
     assert count == 4
@@ -129,7 +129,7 @@ def test_many_begin_to_write_at_once(url: str) -> None:
     barrier = Barrier(len(writes))
 
     def begin(write: SqlWrite) -> None:
-        sink = TableSink(write, write.name)
+        sink = TableSink(write, write.name, 1)
         barrier.wait()
         for number in range(3):
             sink._commit(rows, number)

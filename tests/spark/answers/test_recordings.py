@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from penstock.spark.engine import Engine, EngineOptions
+from penstock.spark.engine import Engine
+from penstock.spark.node import NodeOptions
 from penstock.spark.state import StateFolder
 
 from answers.oracle import (
@@ -261,9 +262,7 @@ def test_files_that_arrive_while_it_runs(
     # All but the windows that the last row, less the lateness, falls into are closed.
     closed += " WHERE since + INTERVAL 15 MINUTE <= (SELECT max(ts) - INTERVAL 1 MINUTE FROM few)"
     network = deployed(ARRIVING, tmp_path)
-    engine = Engine(
-        session, network, StateFolder(tmp_path / "state"), EngineOptions(trigger_ms=100)
-    )
+    engine = Engine(session, network, StateFolder(tmp_path / "state"), NodeOptions(trigger_ms=100))
     try:
         with small_pieces(1_000):
             engine.start()

@@ -14,7 +14,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from penstock.model.network import Network
-from penstock.spark.engine import Engine, EngineOptions
+from penstock.spark.engine import Engine
+from penstock.spark.node import NodeOptions
 from penstock.spark.state import StateFolder
 
 from answers import restart
@@ -49,7 +50,7 @@ def await_that(condition: Callable[[], bool], check: Callable[[], object], limit
 
 def test_stopped_and_started_again(session: SparkSession, tmp_path: Path) -> None:
     network, oracle = restart.prepare(tmp_path)
-    options = EngineOptions(trigger_ms=100, max_rows_per_batch=restart.ROWS_PER_BATCH)
+    options = NodeOptions(trigger_ms=100, max_rows_per_batch=restart.ROWS_PER_BATCH)
     with small_pieces(restart.ROWS_PER_BATCH):
         engine = Engine(session, network, StateFolder(tmp_path / "state"), options)
         engine.start()

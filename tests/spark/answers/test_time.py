@@ -13,7 +13,8 @@ from pyspark.sql import SparkSession
 
 from penstock.feeds.arrow import arrow_schema
 from penstock.model.schema import Schema
-from penstock.spark.engine import Engine, EngineOptions
+from penstock.spark.engine import Engine
+from penstock.spark.node import NodeOptions
 from penstock.spark.state import StateFolder
 
 from answers.oracle import Oracle, check_answers, check_same, collected, deployed, rows_of, run
@@ -116,7 +117,7 @@ queries:
 def test_an_idle_stream_closes_its_windows(session: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     network = deployed(IDLE, tmp_path)
-    engine = Engine(session, network, StateFolder(tmp_path / "state"), EngineOptions(100))
+    engine = Engine(session, network, StateFolder(tmp_path / "state"), NodeOptions(100))
     try:
         engine.start()
         write_rows([(1, "a"), (3, "a"), (3.5, "a")], tmp_path / "in" / "1.json")

@@ -12,6 +12,7 @@ import pytest
 from channels.disk import Died, dying_at, full, names, watched
 from penstock.errors import InputError, RunError
 from penstock.spark.channels.channel import Channel, Writer
+from penstock.spark.channels.durable import create_once
 from penstock.spark.channels.manifest import ChannelFile, Manifest
 
 pytestmark = pytest.mark.core
@@ -164,6 +165,24 @@ def test_numbers_may_grow_beyond_eight_digits(channel: Channel) -> None:
     assert channel.sequences() == [99_999_999, 100_000_000]
 
 
+def test_a_batch_the_former_owner_still_put_in_is_taken_as_ours(channel: Channel) -> None:
+    former = Writer(channel, 1)
+    commit(former, 0)
+    owner = Writer(channel, 2)
+    # What the former owner does when it was past the check as the new one claimed the channel.
+    late = Manifest(1, 1, 1, (ChannelFile("late.parquet", 1, 10),))
+    assert create_once(channel.entry(1), late.to_json())
+    assert commit(owner, 1) == late
+    assert commit(owner, 2).sequence == 2
+
+
+def test_another_batch_in_our_place_is_refused(channel: Channel) -> None:
+    owner = Writer(channel, 2)
+    assert create_once(channel.entry(0), Manifest(0, 1, 7).to_json())
+    with pytest.raises(RunError, match="was written by another writer"):
+        commit(owner, 1)
+
+
 class TestFreeing:
     def fill(self, channel: Channel, count: int) -> Writer:
         writer = Writer(channel, 1)
@@ -174,9 +193,52 @@ class TestFreeing:
     def test_nothing_is_freed_while_nobody_has_registered(self, channel: Channel) -> None:
         """Whoever reads the channel may only be about to start."""
         self.fill(channel, 5)
-        assert channel.needed_from() == 0
+        assert channel.needed_from() is None
         assert channel.sequences() == [0, 1, 2, 3, 4]
         assert len(names(channel.data)) == 5
+
+    def test_what_nobody_reads_is_kept_up_to_a_limit(self, channel: Channel) -> None:
+        writer = Writer(channel, 1, retained_rows=2)
+        for batch_id in range(5):
+            commit(writer, batch_id)
+        assert channel.sequences() == [3, 4]
+        channel.register("reader")
+        channel.advance("reader", 3)
+        commit(writer, 5)
+        commit(writer, 6)
+        assert channel.sequences() == [3, 4, 5, 6]
+
+    def test_a_reader_that_is_forgotten_holds_nothing(self, channel: Channel) -> None:
+        for reader in ("one", "other"):
+            channel.register(reader)
+        writer = self.fill(channel, 3)
+        channel.advance("one", 3)
+        channel.forget("other")
+        commit(writer, 3)
+        assert channel.sequences() == [3]
+        channel.forget("nobody")
+
+    def test_unread_rows_are_those_of_the_slowest_reader(self, channel: Channel) -> None:
+        writer = self.fill(channel, 5)
+        assert writer.unread() == []
+        for reader, at in (("fast", 5), ("slow", 2)):
+            channel.register(reader)
+            channel.advance(reader, at)
+        assert writer.unread() == [1, 1, 1]
+        assert Writer(channel, 2).unread() == [1, 1, 1]
+
+    def test_what_a_refused_writer_leaves_below_does_not_count(self, channel: Channel) -> None:
+        """It was allowed to commit, slept through being replaced, and then carried it out."""
+        channel.register("reader")
+        writer = self.fill(channel, 4)
+        late = channel.entry(1).read_text()
+        channel.advance("reader", 3)
+        commit(writer, 4)
+        channel.entry(1).write_text(late)
+        assert channel.oldest() == 3
+        assert channel.sequences() == [3, 4]
+        commit(Writer(channel, 2), 5)
+        assert channel.sequences() == [3, 4, 5]
 
     def test_the_slowest_reader_decides(self, channel: Channel) -> None:
         for reader in ("fast", "slow", "slowest"):
@@ -320,7 +382,7 @@ def test_what_a_dead_writer_left_behind_does_not_matter(channel: Channel) -> Non
     assert Writer(channel, 2).last == writer.last
     commit(Writer(channel, 2), 1)
     assert whole(channel) == [0, 1]
-    assert channel.needed_from() == 0
+    assert channel.needed_from() is None
 
 
 @pytest.mark.parametrize("step", ["fsync", "link"])

@@ -82,7 +82,7 @@ class Place:
         return FeedIngest(self._stream, writer, self._folder / "stream", self.letters)
 
     def manifests(self) -> list[Manifest]:
-        return list(self.channel.newer(0))
+        return list(self.channel.newer(self.channel.oldest()))
 
     def numbers(self) -> list[int]:
         files = [file for manifest in self.manifests() for file in manifest.files]
@@ -160,6 +160,23 @@ def test_slow_readers_hold_it_back(
     clock[0] += 5
     assert place.start().step()
     assert not place.start().step()
+
+
+def test_small_batches_are_gathered_while_readers_are_behind(
+    clock: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = [50.0]
+    monkeypatch.setattr("penstock.spark.ingest.entrance.time.monotonic", lambda: now_s[0])
+    place = Place(tmp_path, "endless")
+    ingest = place.start()
+    for _ in range(8):
+        clock[0] += 1
+        now_s[0] += 0.4
+        ingest.step()
+    assert [one.rows for one in place.manifests()] == [1, 1, 1, 3]
+    place.channel.advance("reader", 4)
+    ingest.step()
+    assert [one.rows for one in place.manifests()] == [2]
 
 
 def test_an_idle_stream_s_time_moves_on(

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.errors import RunError
@@ -104,27 +104,24 @@ class Channel:
         # An older place only keeps data for longer.
         write_text(self._reader(reader), str(sequence), synced=False)
 
-    def needed_from(self) -> int:
-        """The first batch that some reader still needs.
-
-        It is 0 when nobody reads: who will read the channel may only be about to register.
-        """
+    def needed_from(self) -> int | None:
+        """The first batch that some reader still needs; None when there is no reader."""
         places = [
             read_number(path)
             for path in (self.folder / "readers").iterdir()
             if not path.name.startswith(".")
         ]
-        return min((one for one in places if one is not None), default=0)
+        return min((one for one in places if one is not None), default=None)
 
     def _reader(self, name: str) -> Path:
         return self.folder / "readers" / checked_name(name, "reader")
 
-    def free(self, kept: range) -> range:
-        """Deletes the batches among ``kept`` that every reader is past; those left.
+    def free(self, kept: range, needed_from: int) -> range:
+        """Deletes the batches among ``kept`` before ``needed_from``; those left.
 
         The newest always stays: it says where to go on.
         """
-        start = max(kept.start, min(self.needed_from(), kept.stop - 1))
+        start = max(kept.start, min(needed_from, kept.stop - 1))
         if start > kept.start:
             # First of all: a batch that a refused writer adds down there must not be taken for one.
             write_text(self.folder / "floor", str(start), synced=False)
@@ -144,12 +141,14 @@ class Writer:
     """The one writer of a channel in its epoch.
 
     Committing the same batch twice is a no-op; once a writer with a higher epoch has opened the
-    channel, commits of this one are refused.
+    channel, commits of this one are refused. What nobody has registered to read is kept for those
+    who may only be about to, or, with ``retained_rows``, as far as the newest so many rows.
     """
 
-    def __init__(self, channel: Channel, epoch: int) -> None:
+    def __init__(self, channel: Channel, epoch: int, retained_rows: int | None = None) -> None:
         self.channel = channel
         self.epoch = epoch
+        self._retained_rows = retained_rows
         self._claim()
         kept = [manifest for manifest in map(channel.manifest, channel.sequences()) if manifest]
         self._last = kept[-1] if kept else None
@@ -183,6 +182,7 @@ class Writer:
         watermark_us: int | None = None,
         ended: bool = False,
         writer_state: dict[str, object] | None = None,
+        arrived_s: float | None = None,
     ) -> Manifest:
         """Makes a batch visible and gives its manifest; gives the old one if it already was."""
         last = self._last
@@ -191,8 +191,16 @@ class Writer:
         if (current := self._current_epoch()) > self.epoch:
             raise self._refused(current)
         sequence = 0 if last is None else last.sequence + 1
-        manifest = Manifest(sequence, self.epoch, batch_id, tuple(files), watermark_us, ended)
-        manifest = replace(manifest, writer_state=writer_state or {})
+        manifest = Manifest(
+            sequence,
+            self.epoch,
+            batch_id,
+            tuple(files),
+            watermark_us,
+            ended,
+            arrived_s,
+            writer_state or {},
+        )
         if not create_once(self.channel.entry(sequence), manifest.to_json()):
             manifest = self._others(sequence, batch_id)
         self._last = manifest
@@ -216,11 +224,28 @@ class Writer:
         )
 
     def _free(self, newest: int) -> None:
+        needed_from = self.channel.needed_from()
+        if needed_from is None:
+            needed_from = self._retained_from()
         oldest = min(self._kept)
-        for sequence in range(oldest, self.channel.free(range(oldest, newest + 1)).start):
+        for sequence in range(
+            oldest, self.channel.free(range(oldest, newest + 1), needed_from).start
+        ):
             self._kept.pop(sequence, None)
 
-    def unread_rows(self) -> int:
-        """How many rows the slowest reader has not read yet."""
-        needed = self.channel.needed_from()
-        return sum(rows for sequence, rows in self._kept.items() if sequence >= needed)
+    def _retained_from(self) -> int:
+        if self._retained_rows is None:
+            return 0
+        rows = 0
+        for sequence in sorted(self._kept, reverse=True):
+            rows += self._kept[sequence]
+            if rows > self._retained_rows:
+                return sequence + 1
+        return 0
+
+    def unread(self) -> list[int]:
+        """The rows of each batch that the slowest reader has not read yet; none without readers."""
+        needed_from = self.channel.needed_from()
+        if needed_from is None:
+            return []
+        return [rows for sequence, rows in self._kept.items() if sequence >= needed_from]

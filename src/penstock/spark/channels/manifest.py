@@ -28,6 +28,7 @@ class Manifest:
     ``sequence`` numbers the batches of a channel from 0 without gaps; ``batch_id`` is the
     writer's own number, by which a batch written again is recognised. ``watermark_us``: no row
     of a later batch has an event time before it. ``ended``: no later batch will come.
+    ``arrived_s`` is the wall time at which the oldest of the rows it comes from entered the system.
     ``writer_state`` is whatever the writer needs to go on after a restart.
     """
 
@@ -37,6 +38,7 @@ class Manifest:
     files: tuple[ChannelFile, ...] = ()
     watermark_us: int | None = None
     ended: bool = False
+    arrived_s: float | None = None
     writer_state: Mapping[str, object] = field(default_factory=dict)
 
     @property

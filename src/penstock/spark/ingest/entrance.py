@@ -20,6 +20,9 @@ from penstock.spark.dead_letters import DeadLetters
 from penstock.spark.sources.beats import END_OF_TIME_US
 
 _UNREAD_ROWS_AT_MOST = 2_000_000
+_SMALL_ROWS = 20_000
+_SMALL_BATCHES = 3
+_GATHERED_AT_MOST_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,7 @@ class Entrance:
         self.writer = writer
         self._letters = letters
         self._last_rows_s = time.monotonic()
+        self._committed_s = 0.0
         self._may_repeat = True
 
     @property
@@ -59,12 +63,24 @@ class Entrance:
     @property
     def is_held_back(self) -> bool:
         """Whether the slowest reader is so far behind that nothing more is let in."""
-        return self.writer.unread_rows() > _UNREAD_ROWS_AT_MOST
+        return sum(self.writer.unread()) > _UNREAD_ROWS_AT_MOST
 
     @property
     def is_open(self) -> bool:
         """Whether rows may come in now."""
-        return not self.is_finished and not self.is_held_back
+        return not (self.is_finished or self.is_held_back or self._is_gathering)
+
+    @property
+    def _is_gathering(self) -> bool:
+        """Whether to wait for more rows, because readers are behind a row of small batches.
+
+        Every file costs them about the same, however little is in it; and they are busy anyway.
+        """
+        if time.monotonic() - self._committed_s > _GATHERED_AT_MOST_S:
+            return False
+        unread = self.writer.unread()
+        small = sum(unread) < _SMALL_ROWS * len(unread)
+        return len(unread) >= _SMALL_BATCHES and small
 
     @property
     def sequence(self) -> int:
@@ -102,8 +118,10 @@ class Entrance:
     def record(self, files: list[ChannelFile], progress: Reached, ended: bool = False) -> None:
         """Commits files that are in the channel's folder already as the next batch."""
         watermark_us = self._watermark_us(progress, ended)
-        self.writer.commit(self.sequence, files, watermark_us, ended, asdict(progress))
+        state = asdict(progress)
+        self.writer.commit(self.sequence, files, watermark_us, ended, state, time.time())
         self._may_repeat = False
+        self._committed_s = time.monotonic()
         if files:
             self._last_rows_s = time.monotonic()
 

@@ -74,6 +74,10 @@ class FileIngest:
     def is_finished(self) -> bool:
         return self._entrance.is_finished
 
+    @property
+    def is_held_back(self) -> bool:
+        return self._entrance.is_held_back
+
     def step(self) -> bool:
         try:
             return self._entrance.is_open and self._step()

@@ -15,6 +15,10 @@ class Bringing(Protocol):
     def is_finished(self) -> bool:
         """Whether the stream has ended and its channel says so."""
 
+    @property
+    def is_held_back(self) -> bool:
+        """Whether the slowest reader is so far behind that nothing more is let in."""
+
     def step(self) -> bool:
         """Commits what is there now, up to a batch; whether there was anything.
 
@@ -31,6 +35,14 @@ class IngestThread(threading.Thread):
         self._poll_s = poll_s
         self._stopping = threading.Event()
         self.failure: BaseException | None = None
+
+    @property
+    def is_finished(self) -> bool:
+        return self._ingest.is_finished
+
+    @property
+    def is_held_back(self) -> bool:
+        return self._ingest.is_held_back
 
     def run(self) -> None:
         try:

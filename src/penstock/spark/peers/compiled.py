@@ -7,7 +7,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from penstock.lang.deployment import parse_deployment
-from penstock.spark.engine import Engine, EngineOptions
+from penstock.spark.engine import Engine
+from penstock.spark.node import NodeOptions
 from penstock.spark.peers.workload import KINDS, LATENESS_S, Workload
 from penstock.spark.state import StateFolder
 
@@ -61,7 +62,7 @@ def run(
     """Runs a deployment over all its input; Spark's reports of its batches."""
     network = parse_deployment(deployment_text(parts, workload), "bench", scratch).network
     per_batch = max(workload.rows(kind) for kind in KINDS) // workload.files + 1
-    options = EngineOptions(trigger_ms=0, max_rows_per_batch=per_batch, cores=cores)
+    options = NodeOptions(trigger_ms=0, max_rows_per_batch=per_batch, cores=cores)
     engine = Engine(session, network, StateFolder(scratch / "state"), options)
     try:
         engine.start()

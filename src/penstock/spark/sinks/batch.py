@@ -13,12 +13,14 @@ class Batch:
     """What is known about a micro-batch before its rows are computed.
 
     ``watermark_us``: no later batch has rows before it; None when no watermark is known.
-    ``ended``: this is the last batch there will ever be.
+    ``ended``: this is the last batch there will ever be. ``arrived_s``: when the oldest of the rows
+    it is made from entered the system, by the wall clock.
     """
 
     id: int
     watermark_us: int | None = None
     ended: bool = False
+    arrived_s: float | None = None
 
 
 class BatchSink(Protocol):

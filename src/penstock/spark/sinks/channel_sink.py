@@ -45,7 +45,9 @@ class ChannelSink:
             path.replace(target)
             files.append(ChannelFile(target.name, count, target.stat().st_size))
         if files or batch.ended or self._moves_time(batch):
-            self._writer.commit(batch.id, files, batch.watermark_us, batch.ended)
+            self._writer.commit(
+                batch.id, files, batch.watermark_us, batch.ended, arrived_s=batch.arrived_s
+            )
 
     def _moves_time(self, batch: Batch) -> bool:
         if batch.watermark_us is None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -25,6 +27,7 @@ _COMMITS = sa.Table(
     sa.MetaData(),
     sa.Column("writer", sa.String(200), primary_key=True),
     sa.Column("batch_id", sa.BigInteger(), nullable=False),
+    sa.Column("epoch", sa.BigInteger(), nullable=False),
 )
 
 
@@ -32,33 +35,39 @@ class TableSink:
     """Appends each batch to the table, which is made if it is not there.
 
     Rows and batch number go into one transaction, so a batch is in the table once or not at all.
+    Once a sink with a higher epoch is made for the same ``writer``, this one is refused.
     """
 
-    def __init__(self, write: SqlWrite, writer: str) -> None:
+    def __init__(self, write: SqlWrite, writer: str, epoch: int) -> None:
         self._write = write
         self._writer = writer
+        self._epoch = epoch
         self._table = _table(write.table, write.input.schema)
-        self._ready = False
         _make_folder(write.database.url)
+        with self._refusals():
+            self._make_tables()
+            self._claim()
 
     def write(self, rows: DataFrame, batch: Batch) -> int:
         table = rows.select(*(f"`{name}`" for name in self._write.input.schema.names)).toArrow()
-        try:
+        with self._refusals():
             self._commit(table, batch.id)
+        return int(table.num_rows)
+
+    @contextmanager
+    def _refusals(self) -> Iterator[None]:
+        try:
+            yield
         except SQLAlchemyError as error:
             raise RunError(
                 f"{self._write.database.shown} refused rows for {self._write.table}: "
                 f"{getattr(error, 'orig', None) or error}",
                 hint="Nothing of this batch was written. Mend the database and run again.",
             ) from error
-        return int(table.num_rows)
 
     def _commit(self, table: pa.Table, batch_id: int) -> None:
-        if not self._ready:
-            self._make_tables()
-            self._ready = True
         with engine_of(self._write.database.url).begin() as connection:
-            if self._is_committed(connection, batch_id):
+            if not self._is_new(connection, batch_id):
                 return
             records = table.to_pylist()
             for at in range(0, len(records), _ROWS_AT_ONCE):
@@ -77,14 +86,34 @@ class TableSink:
                     raise
                 time.sleep(_PAUSE_S)
 
-    def _is_committed(self, connection: sa.Connection, batch_id: int) -> bool:
+    def _claim(self) -> None:
         mine = _COMMITS.c.writer == self._writer
-        last = connection.execute(sa.select(_COMMITS.c.batch_id).where(mine)).scalar()
-        if last is None:
-            connection.execute(sa.insert(_COMMITS), {"writer": self._writer, "batch_id": batch_id})
-        elif last < batch_id:
-            connection.execute(sa.update(_COMMITS).where(mine).values(batch_id=batch_id))
-        return last is not None and last >= batch_id
+        with engine_of(self._write.database.url).begin() as connection:
+            claim = sa.update(_COMMITS).where(mine, _COMMITS.c.epoch <= self._epoch)
+            if connection.execute(claim.values(epoch=self._epoch)).rowcount:
+                return
+            self._check_owner(connection)
+            first = {"writer": self._writer, "batch_id": -1, "epoch": self._epoch}
+            connection.execute(sa.insert(_COMMITS), first)
+
+    def _is_new(self, connection: sa.Connection, batch_id: int) -> bool:
+        """Records the batch and locks the writer's row; whether the batch was not there before."""
+        mine = (_COMMITS.c.writer == self._writer, _COMMITS.c.epoch == self._epoch)
+        newer = sa.update(_COMMITS).where(*mine, _COMMITS.c.batch_id < batch_id)
+        if connection.execute(newer.values(batch_id=batch_id)).rowcount:
+            return True
+        self._check_owner(connection)
+        return False
+
+    def _check_owner(self, connection: sa.Connection) -> None:
+        mine = _COMMITS.c.writer == self._writer
+        epoch = connection.execute(sa.select(_COMMITS.c.epoch).where(mine)).scalar()
+        if epoch is not None and epoch > self._epoch:
+            raise RunError(
+                f"{self._write.table} belongs to a newer writer "
+                f"(epoch {epoch}, this one has {self._epoch})",
+                hint="This writer was replaced and must stop.",
+            )
 
 
 def _make_folder(url: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 from pyspark.sql import DataFrame
@@ -12,23 +13,29 @@ from penstock.spark.counting import counted
 from penstock.spark.sinks.batch import Batch
 from penstock.spark.sinks.parquet import ParquetWriter
 
+CheckOwner = Callable[[], None]
+
 
 class DirectorySink:
     """Appends each batch to the directory as ``batch=<life>-<id>``.
 
     A batch is written aside and renamed into place, so readers never see half of one, and a batch
     offered again finds itself already there. Names with a dot or underscore in front are scratch.
+    ``check_owner`` raises when somebody else has taken over.
     """
 
-    def __init__(self, sink: FileSink, life: str) -> None:
+    def __init__(self, sink: FileSink, life: str, epoch: int, check_owner: CheckOwner) -> None:
         self._sink = sink
         self._life = life
+        self._epoch = epoch
+        self._check_owner = check_owner
         self._parquet = ParquetWriter()
 
     def write(self, rows: DataFrame, batch: Batch) -> int:
-        staging = self._sink.path / f"_staging-{self._life}-{batch.id}"
+        staging = self._sink.path / f"_staging-{self._life}-{self._epoch}-{batch.id}"
         final = self._sink.path / f"batch={self._life}-{batch.id:08d}"
         count = self._staged(rows, staging)
+        self._check_owner()
         if count and not final.exists():
             staging.rename(final)
         else:

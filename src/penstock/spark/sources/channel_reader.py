@@ -42,7 +42,8 @@ class ChannelReader:
     An offset is a JSON object: ``next`` is the first batch not read, ``watermark_us`` and
     ``ended`` say what is known about the stream there. ``event_time`` is set when the reader must
     tell Spark the watermark, by heartbeats kept in the folder ``beats``. While ``may_read`` says
-    no, nothing new is taken.
+    no, nothing new is taken. ``arrived_s`` is when the oldest rows of the batch last planned
+    entered the system, None if it has none.
     """
 
     channel: Channel
@@ -53,6 +54,7 @@ class ChannelReader:
     parallelism: int = 2
     may_read: Callable[[], bool] = _always
     failure: BaseException | None = field(default=None, init=False)
+    arrived_s: float | None = field(default=None, init=False)
     _has_planned: bool = field(default=False, init=False)
 
     def first(self) -> Offset:
@@ -98,7 +100,10 @@ class ChannelReader:
         return [*tasks[:-1], [*tasks[-1], beat]] if tasks else [[beat]]
 
     def _files(self, start: Offset, end: Offset) -> Iterator[FilePart]:
-        for manifest in self.channel.manifests(_next(start), _next(end)):
+        manifests = self.channel.manifests(_next(start), _next(end))
+        arrived = [one.arrived_s for one in manifests if one.rows and one.arrived_s is not None]
+        self.arrived_s = min(arrived, default=None)
+        for manifest in manifests:
             for file in manifest.files:
                 if file.rows:
                     yield self._whole(file)

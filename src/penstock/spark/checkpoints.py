@@ -1,0 +1,111 @@
+"""Checkpoints that change hands: each owner of a fragment works in a folder of its own.
+
+Spark has no lease on a checkpoint: a former owner that wakes up after it was replaced would go on
+writing into it. So a new owner starts from a copy, and what the former one still writes lands
+where nobody looks. The copy is made of hard links; Spark replaces files, it never changes one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+from penstock.errors import RunError
+
+_NAME = re.compile(r"checkpoint-(\d+)")
+# Spark writes offsets, then state, then commits. What it wrote last is copied first: then all that
+# a copied commit rests on is there when its turn comes, whoever is still writing.
+_ORDER = ("commits", "state", "offsets")
+# Holds nothing but the query's number in Spark; a new owner is a new query.
+_METADATA = "metadata"
+_RESTORE = "Restore the file from a backup, or start afresh with --fresh."
+
+
+def take_over(folder: Path, epoch: int) -> Path:
+    """The checkpoint of the owner with this epoch, beginning where the former one has come to."""
+    mine = folder / f"checkpoint-{epoch}"
+    if mine.exists():
+        return mine
+    former = newest(folder)
+    if former is None:
+        mine.mkdir(parents=True)
+        return mine
+    check(former)
+    _copy(former, mine)
+    for other in _checkpoints(folder):
+        if other not in (mine, former):
+            shutil.rmtree(other, ignore_errors=True)
+    return mine
+
+
+def newest(folder: Path) -> Path | None:
+    """The checkpoint of the latest owner; None where there was none."""
+    return max(_checkpoints(folder), key=_epoch, default=None)
+
+
+def _checkpoints(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        return []
+    return [path for path in folder.iterdir() if _NAME.fullmatch(path.name)]
+
+
+def _epoch(checkpoint: Path) -> int:
+    return int(checkpoint.name.rpartition("-")[2])
+
+
+def check(checkpoint: Path) -> None:
+    """Raises if one of the small files by which Spark finds its way is damaged."""
+    for log in ("offsets", "commits"):
+        last = max(_entries(checkpoint / log), key=lambda path: int(path.name), default=None)
+        if last is not None:
+            _check_entry(last)
+
+
+def _entries(log: Path) -> Iterator[Path]:
+    return (path for path in log.iterdir() if path.name.isdigit()) if log.is_dir() else iter(())
+
+
+def _check_entry(path: Path) -> None:
+    lines = path.read_bytes().split(b"\n")
+    if len(lines) < 2 or not lines[0].startswith(b"v") or not lines[-1].endswith((b"}", b"-")):
+        raise _damaged(path)
+
+
+def _damaged(path: Path) -> RunError:
+    return RunError(f"the checkpoint file {path} is damaged", hint=_RESTORE)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Makes ``target`` a copy of ``source``, there whole or not at all."""
+    growing = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}")
+    growing.mkdir()
+    try:
+        for name in [*_ORDER, *sorted(path.name for path in source.iterdir())]:
+            if name != _METADATA and not (growing / name).exists():
+                _link(source / name, growing / name)
+        (growing / _METADATA).write_text(json.dumps({"id": str(uuid.uuid4())}))
+        growing.rename(target)
+    except BaseException:
+        shutil.rmtree(growing, ignore_errors=True)
+        raise
+
+
+def _link(source: Path, target: Path) -> None:
+    # What goes away meanwhile is older than anything needed.
+    if source.is_dir():
+        target.mkdir()
+        for path in source.iterdir():
+            if not path.name.startswith("."):
+                _link(path, target / path.name)
+    elif source.exists():
+        try:
+            os.link(source, target)
+        except FileNotFoundError:
+            return
+        except OSError:
+            shutil.copyfile(source, target)
