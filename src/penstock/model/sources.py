@@ -104,7 +104,20 @@ class KafkaSource:
     finished: bool = False
 
 
-Source = GeneratorSource | DirectorySource | ReplaySource | KafkaSource
+@dataclass(frozen=True)
+class RunningSource:
+    """Rows of a running system: a stream it brings in, or the result of one of its queries."""
+
+
+def in_a_system() -> InputError:
+    """The error for printing something that has a meaning inside a running system only."""
+    return InputError(
+        "a stream of a running system cannot be printed as part of a deployment",
+        hint="Print the deployment that brings the stream in.",
+    )
+
+
+Source = GeneratorSource | DirectorySource | ReplaySource | KafkaSource | RunningSource
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,10 @@ from penstock.model.sources import (
     KafkaSource,
     MemorySink,
     ReplaySource,
+    RunningSource,
     Source,
     Table,
+    in_a_system,
 )
 
 
@@ -45,6 +47,8 @@ def source_code(source: Source) -> str:
         case KafkaSource(brokers, topic, finished):
             ends = ["finished=True"] if finished else []
             return call("ps.sources.kafka", [literal(brokers), literal(topic), *ends])
+        case RunningSource():
+            raise in_a_system()
 
 
 def sink_code(sink: AnySink | None) -> str:

@@ -1,6 +1,10 @@
 """Deployment files: reading and printing them."""
 
 from penstock.lang.deployment.printing import deployment_yaml
-from penstock.lang.deployment.reading import parse_deployment, read_deployment
+from penstock.lang.deployment.reading import (
+    parse_deployment,
+    parse_single_query,
+    read_deployment,
+)
 
-__all__ = ["deployment_yaml", "parse_deployment", "read_deployment"]
+__all__ = ["deployment_yaml", "parse_deployment", "parse_single_query", "read_deployment"]

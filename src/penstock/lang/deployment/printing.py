@@ -29,10 +29,12 @@ from penstock.model.sources import (
     KafkaSource,
     MemorySink,
     ReplaySource,
+    RunningSource,
     Sink,
     Source,
     Stream,
     Table,
+    in_a_system,
 )
 
 Settings = dict[str, object]
@@ -155,6 +157,8 @@ class _Printer:
                 chosen = {} if pattern == "*" else {"pattern": pattern}
                 settings = {"directory": self._path(path), "format": format, **chosen}
                 return settings | _if(finished, "finished") | _layout(layout)
+            case RunningSource():
+                raise in_a_system()
 
     def _path(self, path: Path) -> str:
         if self.folder is not None and path.is_relative_to(self.folder):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
-from penstock.errors import InputError, suggestion
+from penstock.errors import InputError, Place, suggestion
 from penstock.lang.deployment.drafts import (
     Draft,
     PythonDraft,
@@ -20,7 +22,7 @@ from penstock.lang.deployment.sizes import memory_bytes
 from penstock.lang.deployment.yamlfile import Section, Value, YamlFile
 from penstock.model.network import Deployment, Network, NodeSpec
 from penstock.model.schema import checked_name
-from penstock.model.sources import Stream
+from penstock.model.sources import RunningSource, Stream
 
 _SECTIONS = ("streams", "tables", "queries", "nodes", "placement", "balance")
 _OUTSIDE = ("source", "schema", "event_time", "lateness", "idle_timeout")
@@ -53,11 +55,13 @@ def _similar_file(path: Path) -> str:
     return suggestion(path.name, sorted(one.name for one in path.parent.iterdir()))
 
 
-def parse_deployment(text: str, origin: str, folder: Path) -> Deployment:
+def parse_deployment(
+    text: str, origin: str, folder: Path, running: Iterable[Stream] = ()
+) -> Deployment:
     """The deployment that ``text`` describes.
 
     ``origin`` is what errors call the text, and its stem the deployment's name; relative paths
-    start at ``folder``.
+    start at ``folder``. The streams ``running`` in a system already can be read as well.
 
     >>> deployment = parse_deployment('''
     ... streams:
@@ -73,13 +77,55 @@ def parse_deployment(text: str, origin: str, folder: Path) -> Deployment:
         raise InputError(f"{origin} is empty", hint="A deployment file has at least streams: …")
     top = root.section(_SECTIONS)
     nodes = _nodes(top)
-    network = _network(top, nodes, folder)
+    network = _network(top, nodes, folder, running)
     placement = top.text("placement")
     return Deployment(Path(origin).stem, network, nodes, placement, _balance(top))
 
 
-def _network(top: Section, nodes: tuple[NodeSpec, ...], folder: Path) -> Network:
-    scope, drafts = Scope(), list[Draft]()
+def parse_single_query(
+    name: str,
+    sql: str,
+    origin: str,
+    running: Iterable[Stream],
+    max_latency_us: int | None = None,
+) -> Deployment:
+    """The deployment of one query over the streams ``running`` in a system.
+
+    >>> readings = outside_stream("readings", GeneratorSource("meters", {"days": 1}))
+    >>> made = parse_single_query("peaks", "SELECT home FROM readings", "q.sql", [readings])
+    >>> made.network.query("peaks").text
+    'SELECT home FROM readings'
+    """
+    scope, place = _scope(running), Place(origin, sql, 1)
+    scope.claim(checked_name(name, "query"), f"query {name}")
+    draft = SqlDraft(name, f"query {name}", place, sql)
+    scope.add_draft(QueryDraft(name, draft.what, place, draft, max_latency_us=max_latency_us))
+    return Deployment(name, _without_unread(scope.network([name])))
+
+
+def _scope(running: Iterable[Stream]) -> Scope:
+    scope = Scope()
+    for stream in running:
+        scope.claim(stream.name, f"{stream.name} of the running system")
+        scope.add_stream(stream)
+    return scope
+
+
+def _without_unread(network: Network) -> Network:
+    """The network without those streams of a running system that it does not read."""
+    read = {input.stream for one in network.operators for input in one.inputs}
+    kept = tuple(
+        stream
+        for stream in network.streams
+        if stream.name in read or not isinstance(stream.source, RunningSource)
+    )
+    return replace(network, streams=kept)
+
+
+def _network(
+    top: Section, nodes: tuple[NodeSpec, ...], folder: Path, running: Iterable[Stream]
+) -> Network:
+    scope, drafts = _scope(running), list[Draft]()
     for name, value in _named(top, "streams", scope, "stream"):
         if _is_derived(value):
             drafts.append(_derived(name, value))
@@ -92,7 +138,7 @@ def _network(top: Section, nodes: tuple[NodeSpec, ...], folder: Path) -> Network
         drafts.append(_query(name, value, nodes, folder))
     for draft in in_reading_order(drafts, scope.known):
         scope.add_draft(draft)
-    return scope.network([draft.name for draft in drafts])
+    return _without_unread(scope.network([draft.name for draft in drafts]))
 
 
 def _named(top: Section, section: str, scope: Scope, kind: str) -> list[tuple[str, Value]]:

@@ -17,6 +17,7 @@ from penstock.model.sources import (
     KafkaSource,
     MemorySink,
     ReplaySource,
+    RunningSource,
     Sink,
     Source,
     Stream,
@@ -41,6 +42,8 @@ def source_words(source: Source) -> str:
         case KafkaSource(brokers, topic):
             end = ", up to its present end" if source.finished else ""
             return f"Kafka topic {topic} at {brokers}{end}"
+        case RunningSource():
+            return "the running system"
 
 
 def _pace(speedup: float | None) -> str:
