@@ -18,6 +18,18 @@ from penstock.cli.doctor_command import DOCTOR_EXAMPLES, doctor
 from penstock.cli.explain_command import EXPLAIN_EXAMPLES, explain
 from penstock.cli.failures import reported
 from penstock.cli.run_command import RUN_EXAMPLES, RunCommand, run
+from penstock.cli.system_commands import (
+    UP_EXAMPLES,
+    down,
+    drop,
+    logs,
+    ls,
+    move,
+    nodes,
+    status,
+    submit,
+    up,
+)
 
 _EXIT_CODES = (
     "Exit codes: 0 fine, 1 your input, 2 usage, 3 something needed is missing or could not be "
@@ -37,6 +49,9 @@ app.command(cls=RunCommand, epilog=RUN_EXAMPLES)(run)
 app.command(epilog=EXPLAIN_EXAMPLES)(explain)
 app.command(epilog=DOCTOR_EXAMPLES)(doctor)
 app.command(epilog=BENCH_EXAMPLES)(bench)
+app.command(epilog=UP_EXAMPLES)(up)
+for _command in (submit, ls, status, nodes, move, drop, logs, down):
+    app.command(epilog=UP_EXAMPLES)(_command)
 
 
 def _show_version(wanted: bool) -> None:

@@ -1,0 +1,263 @@
+"""The commands for a long-running system: up, submit, ls, status, nodes, move, drop, logs, down."""
+
+from __future__ import annotations
+
+import json as json_text
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from penstock.errors import InputError, RunError
+
+if TYPE_CHECKING:
+    from penstock.control.client import Client
+    from penstock.control.home import Home
+
+UP_EXAMPLES = """\
+[bold]Examples[/bold]
+
+penstock up --nodes 3                 a controller and three nodes, in the background
+
+penstock submit ami.yaml              a deployment file
+
+penstock submit top.sql               one query over the streams that run already
+
+penstock move heavy_homes b           and so on: ls, status, nodes, drop, logs, down
+"""
+
+_NOTHING = "nothing is running; try penstock submit"
+
+HomeOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--home",
+        metavar="DIR",
+        help="The system's folder. [dim]default: $PENSTOCK_HOME, else .penstock/system[/dim]",
+        show_default=False,
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def _home(chosen: Path | None) -> Home:
+    from penstock.control.home import DEFAULT, Home
+
+    written = chosen or Path(os.environ.get("PENSTOCK_HOME", str(DEFAULT)))
+    return Home(written.absolute())
+
+
+def _client(home: Path | None) -> Client:
+    from penstock.control.client import Client
+
+    return Client.of(_home(home))
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _print_json(value: object) -> None:
+    print(json_text.dumps(value, indent=2))
+
+
+def up(
+    nodes: Annotated[int, typer.Option(min=1, max=100, help="How many nodes.")] = 2,
+    cores: Annotated[int, typer.Option(min=1, help="Cores of each.")] = 1,
+    memory: Annotated[str, typer.Option(help="Memory of each.")] = "1g",
+    port: Annotated[
+        int, typer.Option(min=0, max=65_535, help="The API's port; 0 for any free one.")
+    ] = 7400,
+    catalog: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="The catalog's database. [dim]default: SQLite in the folder[/dim]",
+            show_default=False,
+        ),
+    ] = None,
+    home: HomeOption = None,
+) -> None:
+    """Start a system: a controller and nodes that go on in the background.
+
+    A system that is running is left as it is; parts of it that have died are started again.
+    """
+    from penstock.control.launch import bring_up
+    from penstock.lang.deployment.sizes import memory_bytes
+    from penstock.model.network import NodeSpec
+
+    size = memory_bytes(memory)
+    specs = [NodeSpec(_letter(k), cores, size) for k in range(nodes)]
+    place = _home(home)
+    client = bring_up(place, specs, port, catalog, say=_say)
+    names = ", ".join(one["name"] for one in client.get("/api/nodes"))
+    print(f"system up  ·  nodes {names}  ·  {client.url}  ·  {place.path}")
+
+
+def _letter(k: int) -> str:
+    """Names for nodes: a to z, then a1, b1 and so on.
+
+    >>> _letter(0), _letter(25), _letter(26)
+    ('a', 'z', 'a1')
+    """
+    return f"{chr(ord('a') + k % 26)}{k // 26 or ''}"
+
+
+def submit(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="A deployment file, or one query as .sql."),
+    ],
+    name: Annotated[
+        str | None, typer.Option(help="What to call it. [dim]default: like the file[/dim]")
+    ] = None,
+    max_latency: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="How old results may be, as 3s.")
+    ] = None,
+    home: HomeOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Run a deployment file or a single query on the running system."""
+    from penstock.model.durations import duration_us
+
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise InputError(f"{file} cannot be read: {reason.lower()}") from None
+    kind = "sql" if file.suffix == ".sql" else "yaml"
+    latency_us = None if max_latency is None else duration_us(max_latency)
+    folder = str(file.parent.absolute())
+    made = _client(home).submit(name or file.stem, kind, text, folder, latency_us)
+    if json:
+        _print_json(made)
+    else:
+        print(f"running as {made['name']}: {', '.join(made['fragments'])}")
+
+
+def ls(home: HomeOption = None, json: JsonOption = False) -> None:
+    """List what was submitted."""
+    found = _client(home).get("/api/queries")
+    if json:
+        _print_json(found)
+        return
+    rows = [
+        (one["name"], one["state"], ", ".join(one["queries"]), " ".join(one["nodes"]))
+        for one in found
+    ]
+    _print_table(
+        ("name", "state", "queries", "on"), rows, "nothing is running; try penstock submit"
+    )
+
+
+def nodes(home: HomeOption = None, json: JsonOption = False) -> None:
+    """List the nodes: what they have, what they use, what they run."""
+    found = _client(home).get("/api/nodes")
+    if json:
+        _print_json(found)
+        return
+    rows = [
+        (
+            one["name"],
+            one["state"],
+            f"{one['utilisation']:.0%} of {one['cores']}",
+            f"{one['memory_bytes'] / 2**20:,.0f} MB",
+            ", ".join(one["runs"]),
+        )
+        for one in found
+    ]
+    _print_table(("node", "state", "cpu", "memory", "runs"), rows, "no nodes")
+
+
+def status(home: HomeOption = None, json: JsonOption = False) -> None:
+    """Show how every fragment is doing, and the latest moves."""
+    found = _client(home).system()
+    if json:
+        _print_json(found)
+        return
+    _print_table(
+        ("fragment", "on", "state", "rows/s in", "rows in", "rows out", "batch ms", "p50", "p99"),
+        [_status_row(one) for one in found["fragments"]],
+        _NOTHING,
+    )
+    for one in found["fragments"]:
+        if one["error"]:
+            print(f" {one['name']}: {one['error']}")
+    for one in found["moves"]:
+        print(f" {_move_line(one)}")
+
+
+def _status_row(one: dict[str, Any]) -> tuple[str, ...]:
+    measured = one["measured"]
+    latency = [measured.get("latency_p50_s"), measured.get("latency_p99_s")]
+    return (
+        one["name"],
+        one["node"] or "–",
+        one["state"],
+        f"{measured.get('rows_in_per_s', 0):,.0f}" if measured else "",
+        f"{measured.get('rows_in', 0):,}" if measured else "",
+        f"{measured.get('rows_out', 0):,}" if measured else "",
+        f"{measured.get('batch_ms', 0):,.0f}" if measured else "",
+        *("" if value is None else f"{value:.1f} s" for value in latency),
+    )
+
+
+def _move_line(one: dict[str, Any]) -> str:
+    at = time.strftime("%H:%M:%S", time.localtime(one["created_s"]))
+    took = f" in {one['ended_s'] - one['created_s']:.1f} s" if one["ended_s"] else ""
+    why = f": {one['error'] or one['reason']}"
+    return f"{at}  {one['unit']} {one['source']} → {one['target']} {one['state']}{took}{why}"
+
+
+def move(
+    fragment: Annotated[str, typer.Argument(metavar="FRAGMENT")],
+    node: Annotated[str, typer.Argument(metavar="NODE")],
+    home: HomeOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Move a fragment to another node, while it runs."""
+    client = _client(home)
+    done = client.await_move(client.move(fragment, node)["id"])
+    if json:
+        _print_json(done)
+    else:
+        print(_move_line(done))
+    if done["state"] != "done":
+        raise RunError(f"{fragment} stays on {done['source']}: {done['error']}")
+
+
+def drop(name: Annotated[str, typer.Argument(metavar="NAME")], home: HomeOption = None) -> None:
+    """Stop a submission and forget it with its data."""
+    _client(home).drop(name)
+    print(f"{name} dropped")
+
+
+def logs(
+    name: Annotated[str, typer.Argument(metavar="controller|NODE")] = "controller",
+    lines: Annotated[int, typer.Option("--lines", "-n", min=1, max=10_000)] = 100,
+    home: HomeOption = None,
+) -> None:
+    """Print the end of a log."""
+    print(_client(home).log(name, lines), end="")
+
+
+def down(home: HomeOption = None) -> None:
+    """Stop the nodes and the controller; a later up goes on from here."""
+    from penstock.control.launch import bring_down
+
+    bring_down(_home(home))
+    print("system down; penstock up goes on where it stopped")
+
+
+def _print_table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]], otherwise: str) -> None:
+    if not rows:
+        print(otherwise)
+        return
+    widths = [max(len(row[k]) for row in [heads, *rows]) for k in range(len(heads))]
+    for row in [heads, *rows]:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        print(f" {'  '.join(cells)}".rstrip())

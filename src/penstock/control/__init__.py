@@ -1,0 +1,1 @@
+"""The live system: its catalog, its controller, the agents of its nodes and its REST API."""

@@ -1,0 +1,120 @@
+"""What the REST API says about a system, put together from its catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from penstock import __version__
+from penstock.control.catalog import Catalog
+from penstock.control.records import NodeRecord, UnitRecord
+from penstock.control.system import System
+
+Answer = dict[str, Any]
+
+
+def nodes_answer(catalog: Catalog) -> list[Answer]:
+    """Every node with what it has, what it uses and what runs on it."""
+    now_s, units = catalog.now_s(), catalog.units()
+    return [_node(node, catalog, units, now_s) for node in catalog.nodes()]
+
+
+def _node(
+    node: NodeRecord, catalog: Catalog, units: tuple[UnitRecord, ...], now_s: float
+) -> Answer:
+    latest = _latest(catalog, node.name)
+    alive = node.is_alive(now_s)
+    return {
+        "name": node.name,
+        "state": "up" if alive else ("gone" if node.incarnation else "starting"),
+        "cores": node.cores,
+        "memory_limit_bytes": node.memory_bytes,
+        "pid": node.pid,
+        "version": node.version,
+        "utilisation": latest.get("utilisation", 0.0) if alive else 0.0,
+        "memory_bytes": latest.get("memory_bytes", 0) if alive else 0,
+        "runs": [unit.name for unit in units if unit.node == node.name],
+    }
+
+
+def _latest(catalog: Catalog, node: str) -> Mapping[str, Any]:
+    found = catalog.samples(node, 1)
+    return found[-1] if found else {}
+
+
+def fragments_answer(catalog: Catalog) -> list[Answer]:
+    """Every fragment and intake: where it is, how it does, what was last measured."""
+    measured: dict[str, Any] = {}
+    for node in catalog.nodes():
+        measured |= _latest(catalog, node.name).get("fragments", {})
+    return [
+        {
+            "name": unit.name,
+            "kind": unit.kind,
+            "node": unit.node,
+            "state": unit.state if unit.reported_epoch == unit.epoch else "starting",
+            "epoch": unit.epoch,
+            "error": unit.error,
+            "measured": measured.get(unit.name, {}),
+        }
+        for unit in catalog.units()
+    ]
+
+
+def queries_answer(catalog: Catalog, system: System) -> list[Answer]:
+    """Every submission with its queries and units."""
+    units = {unit.name: unit for unit in catalog.units()}
+    found = []
+    for submission in catalog.submissions():
+        mine = [one for one in system.units.values() if one.submission == submission.id]
+        states: set[str] = {str(units[one.name].state) for one in mine if one.name in units}
+        network = system.deployments[submission.id].network
+        found.append(
+            {
+                "name": submission.name,
+                "queries": [query.name for query in network.queries],
+                "fragments": [one.name for one in mine],
+                "nodes": sorted({units[one.name].node or "" for one in mine if one.name in units}),
+                "state": _summary(states),
+            }
+        )
+    return found
+
+
+def _summary(states: set[str]) -> str:
+    for state in ("failed", "held back", "waiting", "running"):
+        if state in states:
+            return "starting" if state == "waiting" else state
+    return "finished"
+
+
+def system_answer(catalog: Catalog, system: System) -> Answer:
+    """All of it."""
+    return {
+        "version": __version__,
+        "nodes": nodes_answer(catalog),
+        "queries": queries_answer(catalog, system),
+        "fragments": fragments_answer(catalog),
+        "moves": [asdict(move) for move in catalog.moves(last=10)],
+    }
+
+
+def metrics_text(catalog: Catalog) -> str:
+    """The newest measurements in the text form Prometheus reads.
+
+    Names end in their unit; nothing but numbers that were measured is there.
+    """
+    lines: list[str] = []
+    for node in nodes_answer(catalog):
+        label = f'{{node="{node["name"]}"}}'
+        lines.append(f"penstock_node_up{label} {int(node['state'] == 'up')}")
+        lines.append(f"penstock_node_utilisation_ratio{label} {node['utilisation']}")
+        lines.append(f"penstock_node_memory_bytes{label} {node['memory_bytes']}")
+    for unit in fragments_answer(catalog):
+        label = f'{{fragment="{unit["name"]}",node="{unit["node"] or ""}"}}'
+        lines.append(f"penstock_fragment_epoch{label} {unit['epoch']}")
+        for key, value in sorted(unit["measured"].items()):
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                lines.append(f"penstock_fragment_{key}{label} {value}")
+    return "\n".join(sorted(lines)) + "\n"

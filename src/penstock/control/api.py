@@ -1,0 +1,229 @@
+"""The REST API of a system: everything the command line can do, for everybody with the token."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pyarrow as pa
+from fastapi import FastAPI, Query, Request, Response
+from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
+from pydantic import BaseModel, Field
+
+from penstock import __version__
+from penstock.control.answers import (
+    fragments_answer,
+    metrics_text,
+    nodes_answer,
+    queries_answer,
+    system_answer,
+)
+from penstock.control.catalog import Catalog
+from penstock.control.controller import Controller, MoveRequest
+from penstock.control.home import Home
+from penstock.control.pages import api_page
+from penstock.control.results import read_results
+from penstock.errors import InputError, PenstockError, listed
+
+ARROW = "application/vnd.apache.arrow.stream"
+_STATUS = {1: 400, 2: 400, 3: 503}
+"""HTTP's word for each exit code."""
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+Answer = dict[str, Any]
+
+
+class Submit(BaseModel):
+    """A deployment file or a single query to be run."""
+
+    name: str = Field(max_length=200)
+    kind: Literal["yaml", "sql"]
+    text: str = Field(max_length=1_000_000)
+    folder: str = "."
+    max_latency_us: int | None = Field(None, gt=0)
+
+
+class Move(BaseModel):
+    """A fragment that is to run on another node."""
+
+    fragment: str
+    node: str
+    reason: str = "asked for"
+
+
+def make_app(
+    home: Home, catalog: Catalog, controller: Controller, on_down: Callable[[], None]
+) -> FastAPI:
+    """The application; ``on_down`` is called when somebody asks the system to stop."""
+    app = FastAPI(title="Penstock", version=__version__, docs_url=None, redoc_url=None)
+    app.add_exception_handler(PenstockError, _told)
+    _add_reading(app, home, catalog, controller)
+    _add_results(app, controller)
+    _add_acting(app, controller, on_down)
+
+    @app.get("/docs", response_class=HTMLResponse, summary="This description, for people")
+    def docs() -> str:
+        return api_page(app.openapi())
+
+    return app
+
+
+def _told(_: Request, error: Exception) -> Response:
+    assert isinstance(error, PenstockError)
+    body = {
+        "error": error.what,
+        "hint": error.hint,
+        "text": str(error),
+        "exit_code": error.exit_code,
+    }
+    return JSONResponse(body, _STATUS.get(error.exit_code, 500))
+
+
+def _add_reading(app: FastAPI, home: Home, catalog: Catalog, controller: Controller) -> None:
+    @app.get("/api/system", summary="Nodes, queries, fragments and the latest moves")
+    def system() -> Answer:
+        return system_answer(catalog, controller.system())
+
+    @app.get("/api/nodes", summary="Every node: what it has, uses and runs")
+    def nodes() -> list[Answer]:
+        return nodes_answer(catalog)
+
+    @app.get("/api/nodes/{name}/series", summary="What a node measured, as a bounded series")
+    def series(name: str, last: Annotated[int, Query(ge=1, le=600)] = 60) -> list[Answer]:
+        return catalog.samples(name, last)
+
+    @app.get("/api/queries", summary="What was submitted")
+    def queries() -> list[Answer]:
+        return queries_answer(catalog, controller.system())
+
+    @app.get("/api/fragments", summary="Every fragment and intake: where it is and how it does")
+    def fragments() -> list[Answer]:
+        return fragments_answer(catalog)
+
+    @app.get("/api/moves", summary="The latest moves, oldest first")
+    def moves(last: Annotated[int, Query(ge=1, le=1_000)] = 50) -> list[Answer]:
+        return [vars(move) for move in catalog.moves(last=last)]
+
+    @app.get("/api/events", summary="What was decided and why, oldest first")
+    def events(after: int = 0, last: Annotated[int, Query(ge=1, le=2_000)] = 100) -> list[Answer]:
+        return [vars(event) for event in catalog.events(after, last)]
+
+    @app.get("/api/logs/{name}", response_class=PlainTextResponse, summary="The end of a log")
+    def logs(name: str, lines: Annotated[int, Query(ge=1, le=10_000)] = 100) -> str:
+        known = ["controller", *(node.name for node in catalog.nodes())]
+        if name not in known:
+            raise InputError(f"no log of {name}", hint=f"There are {listed(known)}.")
+        return _tail(home.log(name), lines)
+
+    @app.get("/metrics", response_class=PlainTextResponse, summary="Measurements for Prometheus")
+    def metrics() -> str:
+        return metrics_text(catalog)
+
+
+def _tail(path: Path, lines: int) -> str:
+    if not path.exists():
+        return ""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - 200 * lines - 10_000))
+        text = file.read().decode("utf-8", "replace")
+    return "\n".join(text.splitlines()[-lines:]) + "\n"
+
+
+def _add_results(app: FastAPI, controller: Controller) -> None:
+    @app.get("/api/streams/{name}/rows", summary="Rows of a stream or of a query's result")
+    def rows(
+        request: Request,
+        name: str,
+        after: int | None = None,
+        most_rows: Annotated[int, Query(ge=1, le=1_000_000)] = 10_000,
+        wait_s: Annotated[float, Query(ge=0, le=30)] = 0.0,
+    ) -> Response:
+        channel = controller.channel(_stream(controller, name))
+        found = read_results(channel, after, most_rows, wait_s, time.sleep)
+        headers = {"X-Next": str(found.next), "X-Ended": str(found.ended).lower()}
+        if request.headers.get("accept") == ARROW:
+            return Response(_arrow(found.rows), media_type=ARROW, headers=headers)
+        listed_rows = found.rows.to_pylist() if found.rows is not None else []
+        body = {"next": found.next, "ended": found.ended, "rows": _plain(listed_rows)}
+        return JSONResponse(body, headers=headers)
+
+    @app.put("/api/streams/{name}/readers/{reader}", summary="Keep rows until this reader has them")
+    def keep(name: str, reader: str, at: Annotated[int | None, Query(ge=0)] = None) -> Answer:
+        channel = controller.channel(_stream(controller, name))
+        channel.register(_reader(reader))
+        if at is not None:
+            channel.advance(_reader(reader), at)
+        return {"oldest": channel.oldest()}
+
+    @app.delete("/api/streams/{name}/readers/{reader}", summary="Keep nothing for it any more")
+    def forget(name: str, reader: str) -> Answer:
+        controller.channel(_stream(controller, name)).forget(_reader(reader))
+        return {}
+
+
+def _stream(controller: Controller, name: str) -> str:
+    """The name, if there is such a stream: paths are never made of anything else."""
+    known = controller.system().streams
+    if name not in known:
+        raise InputError(f"no stream {name}", hint=f"There are {listed(known)}.")
+    return name
+
+
+def _reader(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise InputError(f"{name!r} is no name for a reader", hint="Use letters, digits and _.")
+    return f"outside_{name}"
+
+
+def _arrow(rows: pa.Table | None) -> bytes:
+    if rows is None:
+        return b""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
+    return bytes(sink.getvalue())
+
+
+def _plain(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [
+        {
+            key: value if isinstance(value, int | float | str | bool | None) else str(value)
+            for key, value in row.items()
+        }
+        for row in rows
+    ]
+
+
+def _add_acting(app: FastAPI, controller: Controller, on_down: Callable[[], None]) -> None:
+    # One change at a time: what is checked must still hold when it is recorded.
+    turn = threading.Lock()
+
+    @app.post("/api/queries", status_code=201, summary="Submit a deployment or a query")
+    def submit(asked: Submit) -> Answer:
+        with turn:
+            units = controller.submit(
+                asked.name, asked.kind, asked.text, asked.folder, asked.max_latency_us
+            )
+        return {"name": asked.name, "fragments": [unit.name for unit in units]}
+
+    @app.delete("/api/queries/{name}", summary="Stop a submission and forget it")
+    def drop(name: str) -> Answer:
+        with turn:
+            controller.drop(name)
+        return {"name": name}
+
+    @app.post("/api/moves", status_code=202, summary="Move fragments, as one plan")
+    def move(asked: list[Move]) -> list[Answer]:
+        with turn:
+            begun = controller.move(
+                [MoveRequest(one.fragment, one.node, one.reason) for one in asked]
+            )
+        return [vars(one) for one in begun]
+
+    @app.post("/api/down", status_code=202, summary="Stop the nodes and the controller")
+    def down() -> Answer:
+        on_down()
+        return {}

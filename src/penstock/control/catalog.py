@@ -1,0 +1,285 @@
+"""The catalog: the one truth about a system, shared by its controller and its nodes.
+
+Everything is said here and nowhere else: where a unit is to run, who ran it last, which nodes are
+alive. Agents read it and report to it directly, so a system goes on while its controller is away,
+and a controller that comes back finds everything as it is.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.exc import SQLAlchemyError
+
+from penstock.control.records import EventRecord, MoveRecord, NodeRecord, Submission, UnitRecord
+from penstock.control.tables import (
+    VERSION,
+    events,
+    meta,
+    metadata,
+    moves,
+    nodes,
+    samples,
+    submissions,
+    units,
+)
+from penstock.errors import InputError, PenstockError, UnreachableError
+
+_KEPT_EVENTS = 2_000
+_KEPT_SAMPLES = 600
+_READING = "penstock_reading"
+
+
+class Catalog:
+    """A catalog in the database at ``url``."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._engine = _engine(url)
+        self._reading = self._engine.execution_options(**{_READING: True})
+        self._name = sa.make_url(url).render_as_string(hide_password=True)
+
+    def prepare(self) -> None:
+        """Makes the tables if there are none; refuses those of another version."""
+        with self._begin() as connection:
+            metadata.create_all(connection, checkfirst=True)
+            known = connection.execute(sa.select(meta.c.value).where(meta.c.key == "version"))
+            version = known.scalar()
+            if version is None:
+                told = [("version", str(VERSION)), ("changes", "0"), ("life", uuid.uuid4().hex[:8])]
+                rows = [{"key": key, "value": value} for key, value in told]
+                connection.execute(sa.insert(meta), rows)
+            elif version != str(VERSION):
+                raise InputError(
+                    f"the catalog {self._name} was made by another version of Penstock "
+                    f"(tables {version}, this one has {VERSION})",
+                    hint="Use that version, or start a new system in another folder.",
+                )
+
+    @contextmanager
+    def _begin(self, engine: sa.Engine | None = None) -> Iterator[sa.Connection]:
+        try:
+            with (engine or self._engine).begin() as connection:
+                yield connection
+        except PenstockError:
+            raise
+        except SQLAlchemyError as error:
+            raise UnreachableError(
+                f"the catalog {self._name} cannot be used: {getattr(error, 'orig', None) or error}",
+                hint="Check that its database runs and its disk has room.",
+            ) from error
+
+    def _read(self) -> AbstractContextManager[sa.Connection]:
+        return self._begin(self._reading)
+
+    def now_s(self) -> float:
+        """The time that leases go by: the database's, where several machines share one."""
+        if self._engine.dialect.name != "postgresql":
+            return time.time()
+        with self._read() as connection:
+            clock = sa.text("SELECT extract(epoch FROM clock_timestamp())")
+            return float(connection.execute(clock).scalar_one())
+
+    def changes(self) -> int:
+        """A number that grows with everything a node has to look at."""
+        with self._read() as connection:
+            asked = sa.select(meta.c.value).where(meta.c.key == "changes")
+            return int(connection.execute(asked).scalar_one())
+
+    def close(self) -> None:
+        """Gives back the connections."""
+        self._engine.dispose()
+
+    def submissions(self) -> tuple[Submission, ...]:
+        """All submissions, oldest first."""
+        with self._read() as connection:
+            rows = connection.execute(sa.select(submissions).order_by(submissions.c.id))
+            return tuple(Submission(**row) for row in rows.mappings())
+
+    def add(self, submission: Mapping[str, Any], made: list[UnitRecord]) -> int:
+        """Adds a submission with its units, all or nothing; its number."""
+        with self._begin() as connection:
+            added = connection.execute(sa.insert(submissions).values(**submission))
+            number = _number(added)
+            rows = [{**vars(unit), "submission": number} for unit in made]
+            if rows:
+                connection.execute(sa.insert(units), rows)
+            _count_change(connection)
+            return number
+
+    def drop(self, submission: int) -> None:
+        """Lets the units of a submission stop for good."""
+        with self._begin() as connection:
+            mine = units.c.submission == submission
+            connection.execute(sa.update(units).where(mine).values(is_dropped=True))
+            _count_change(connection)
+
+    def remove(self, submission: int) -> None:
+        """Takes a submission and its units out."""
+        with self._begin() as connection:
+            gone = sa.select(units.c.name).where(units.c.submission == submission)
+            connection.execute(sa.delete(moves).where(moves.c.unit.in_(gone)))
+            connection.execute(sa.delete(units).where(units.c.submission == submission))
+            connection.execute(sa.delete(submissions).where(submissions.c.id == submission))
+            _count_change(connection)
+
+    def nodes(self) -> tuple[NodeRecord, ...]:
+        """All nodes by name."""
+        with self._read() as connection:
+            rows = connection.execute(sa.select(nodes).order_by(nodes.c.name))
+            return tuple(NodeRecord(**row) for row in rows.mappings())
+
+    def declare(self, node: NodeRecord) -> None:
+        """Makes a node known that has not joined yet."""
+        with self._begin() as connection:
+            known = sa.select(nodes.c.name).where(nodes.c.name == node.name)
+            if connection.execute(known).scalar() is None:
+                connection.execute(sa.insert(nodes), vars(node))
+
+    def join(self, node: NodeRecord) -> None:
+        """Records that a new process runs the node, with a lease."""
+        with self._begin() as connection:
+            mine = nodes.c.name == node.name
+            if not connection.execute(sa.update(nodes).where(mine).values(**vars(node))).rowcount:
+                connection.execute(sa.insert(nodes), vars(node))
+
+    def renew(self, node: str, incarnation: str, until_s: float) -> bool:
+        """Prolongs a lease; False if another process has become the node meanwhile."""
+        mine = (nodes.c.name == node, nodes.c.incarnation == incarnation)
+        with self._begin() as connection:
+            renewal = sa.update(nodes).where(*mine).values(lease_until_s=until_s)
+            return bool(connection.execute(renewal).rowcount)
+
+    def forget_node(self, node: str) -> None:
+        """Takes a node out."""
+        with self._begin() as connection:
+            connection.execute(sa.delete(nodes).where(nodes.c.name == node))
+            connection.execute(sa.delete(samples).where(samples.c.node == node))
+
+    def units(self) -> tuple[UnitRecord, ...]:
+        """All units by name."""
+        with self._read() as connection:
+            rows = connection.execute(sa.select(units).order_by(units.c.name))
+            return tuple(UnitRecord(**row) for row in rows.mappings())
+
+    def assign(self, unit: UnitRecord, node: str) -> bool:
+        """Gives a unit, as it was seen, to a node as its next owner; False if it has changed."""
+        seen = (units.c.name == unit.name, units.c.epoch == unit.epoch)
+        with self._begin() as connection:
+            given = sa.update(units).where(*seen)
+            values = {"node": node, "epoch": unit.epoch + 1, "previous": unit.node}
+            _count_change(connection)
+            return bool(connection.execute(given.values(**values)).rowcount)
+
+    def report(self, unit: str, epoch: int, state: str, error: str = "") -> None:
+        """Records what the owner with this epoch says; a former owner is not listened to."""
+        mine = (units.c.name == unit, units.c.epoch == epoch)
+        with self._begin() as connection:
+            values = {"state": state, "error": error, "reported_epoch": epoch}
+            connection.execute(sa.update(units).where(*mine).values(**values))
+
+    def release(self, unit: str, epoch: int) -> None:
+        """Records that the owner with this epoch has stopped."""
+        mine = (units.c.name == unit, units.c.released_epoch < epoch)
+        with self._begin() as connection:
+            connection.execute(sa.update(units).where(*mine).values(released_epoch=epoch))
+            _count_change(connection)
+
+    def count_restart(self, unit: str) -> None:
+        """Counts that a unit is started again after a failure."""
+        with self._begin() as connection:
+            again = sa.update(units).where(units.c.name == unit)
+            connection.execute(again.values(restarts=units.c.restarts + 1))
+
+    def moves(self, open_only: bool = False, last: int = 100) -> tuple[MoveRecord, ...]:
+        """The latest moves, oldest first."""
+        asked = sa.select(moves).order_by(moves.c.id.desc()).limit(last)
+        if open_only:
+            asked = asked.where(moves.c.state.in_(("preparing", "moving")))
+        with self._read() as connection:
+            rows = connection.execute(asked).mappings().all()
+        return tuple(MoveRecord(**row) for row in reversed(rows))
+
+    def add_moves(self, made: list[dict[str, Any]]) -> list[int]:
+        """Adds the moves of one plan, all or none; their numbers."""
+        with self._begin() as connection:
+            added = [connection.execute(sa.insert(moves).values(**one)) for one in made]
+            _count_change(connection)
+            return [_number(one) for one in added]
+
+    def change_move(self, move: int, **values: object) -> None:
+        """Records how far a move has come."""
+        with self._begin() as connection:
+            connection.execute(sa.update(moves).where(moves.c.id == move).values(**values))
+            _count_change(connection)
+
+    def tell(self, kind: str, subject: str, text: str, **numbers: object) -> None:
+        """Adds to the story of the system; the oldest parts are forgotten."""
+        row = {"at_s": time.time(), "kind": kind, "subject": subject, "text": text}
+        with self._begin() as connection:
+            added = connection.execute(sa.insert(events).values(**row, numbers=numbers))
+            oldest = _number(added) - _KEPT_EVENTS
+            connection.execute(sa.delete(events).where(events.c.id <= oldest))
+
+    def events(self, after: int = 0, last: int = 100) -> tuple[EventRecord, ...]:
+        """The latest events after a number, oldest first."""
+        asked = sa.select(events).where(events.c.id > after).order_by(events.c.id.desc())
+        with self._read() as connection:
+            rows = connection.execute(asked.limit(last)).mappings().all()
+        return tuple(EventRecord(**row) for row in reversed(rows))
+
+    def sample(self, node: str, at_s: float, numbers: Mapping[str, object]) -> None:
+        """Keeps what a node measured; a bounded series for each."""
+        with self._begin() as connection:
+            connection.execute(
+                sa.insert(samples).values(node=node, at_s=at_s, numbers=dict(numbers))
+            )
+            ours = samples.c.node == node
+            newest = sa.select(samples.c.id).where(ours).order_by(samples.c.id.desc())
+            cut = newest.offset(_KEPT_SAMPLES).limit(1).scalar_subquery()
+            connection.execute(sa.delete(samples).where(ours, samples.c.id <= cut))
+
+    def samples(self, node: str, last: int = _KEPT_SAMPLES) -> list[dict[str, Any]]:
+        """A node's latest measurements, oldest first."""
+        asked = sa.select(samples.c.at_s, samples.c.numbers).where(samples.c.node == node)
+        with self._read() as connection:
+            rows = connection.execute(asked.order_by(samples.c.id.desc()).limit(last)).all()
+        return [{"at_s": at_s, **numbers} for at_s, numbers in reversed(rows)]
+
+
+def _count_change(connection: sa.Connection) -> None:
+    grown = sa.cast(sa.cast(meta.c.value, sa.BigInteger) + 1, sa.Text)
+    connection.execute(sa.update(meta).where(meta.c.key == "changes").values(value=grown))
+
+
+def _number(added: sa.CursorResult[Any]) -> int:
+    """The number the database gave to a row it was told to insert."""
+    key = added.inserted_primary_key
+    assert key is not None
+    return int(key[0])
+
+
+def _engine(url: str) -> sa.Engine:
+    engine = sa.create_engine(url, pool_pre_ping=True)
+    if engine.dialect.name == "sqlite":
+        sa.event.listen(engine, "connect", _prepare_sqlite)
+        sa.event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection: Any, _: object) -> None:
+    # Our own begin below, so that a writer waits its turn instead of failing halfway.
+    connection.isolation_level = None
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=NORMAL")
+    connection.execute("PRAGMA busy_timeout=10000")
+
+
+def _begin_sqlite(connection: sa.Connection) -> None:
+    reading = connection.get_execution_options().get(_READING)
+    connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")

@@ -1,0 +1,162 @@
+"""The client's side of the REST API."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pyarrow as pa
+
+from penstock.control.home import Home
+from penstock.errors import InputError, PenstockError, RunError, UnreachableError, UsageError
+
+_KINDS: dict[int, type[PenstockError]] = {
+    1: InputError,
+    2: UsageError,
+    3: UnreachableError,
+    4: RunError,
+}
+_ARROW = "application/vnd.apache.arrow.stream"
+
+
+class Client:
+    """Talks to the controller of one system."""
+
+    def __init__(self, url: str, token: str, timeout_s: float = 60.0) -> None:
+        self.url = url
+        self._http = httpx.Client(
+            base_url=url,
+            headers={"Authorization": f"Bearer {token}"},
+            timeout=timeout_s,
+            # Of this machine: a proxy has no business with it.
+            trust_env=False,
+        )
+
+    @classmethod
+    def of(cls, home: Home) -> Client:
+        """The client of the system in this folder."""
+        return cls(home.address().url, home.token())
+
+    def _answer(self, method: str, path: str, **given: Any) -> httpx.Response:
+        try:
+            answer = self._http.request(method, path, **given)
+        except httpx.TransportError as error:
+            raise UnreachableError(
+                f"the controller at {self.url} does not answer ({error})",
+                hint="Its queries go on without it. Start it again with penstock up.",
+            ) from None
+        if answer.is_success:
+            return answer
+        raise _error(answer)
+
+    def get(self, path: str, **parameters: object) -> Any:
+        """What a route answers, as JSON."""
+        return self._answer("GET", path, params=parameters).json()
+
+    def system(self) -> dict[str, Any]:
+        """Nodes, queries, fragments and the latest moves."""
+        found: dict[str, Any] = self.get("/api/system")
+        return found
+
+    def submit(
+        self, name: str, kind: str, text: str, folder: str, max_latency_us: int | None = None
+    ) -> dict[str, Any]:
+        """Submits a deployment or a query; what it came to."""
+        body = {
+            "name": name,
+            "kind": kind,
+            "text": text,
+            "folder": folder,
+            "max_latency_us": max_latency_us,
+        }
+        made: dict[str, Any] = self._answer("POST", "/api/queries", json=body).json()
+        return made
+
+    def drop(self, name: str) -> None:
+        """Stops a submission and forgets it."""
+        self._answer("DELETE", f"/api/queries/{name}")
+
+    def move(self, fragment: str, node: str) -> dict[str, Any]:
+        """Begins to move a fragment."""
+        body = [{"fragment": fragment, "node": node}]
+        begun: list[dict[str, Any]] = self._answer("POST", "/api/moves", json=body).json()
+        return begun[0]
+
+    def await_move(self, number: int, patience_s: float = 60.0) -> dict[str, Any]:
+        """Waits for a move to end, well or not."""
+
+        def ended() -> dict[str, Any] | None:
+            moves = self.get("/api/moves", last=100)
+            mine: dict[str, Any] = next(one for one in moves if one["id"] == number)
+            return mine if mine["ended_s"] is not None else None
+
+        return await_that(ended, patience_s, f"move {number} is not done")
+
+    def log(self, name: str, lines: int) -> str:
+        """The end of a log."""
+        return self._answer("GET", f"/api/logs/{name}", params={"lines": lines}).text
+
+    def down(self) -> None:
+        """Asks the system to stop."""
+        self._answer("POST", "/api/down")
+
+    def keep(self, stream: str, reader: str, at: int | None = None) -> int:
+        """Has rows kept until this reader has them; the oldest batch there is."""
+        path = f"/api/streams/{stream}/readers/{reader}"
+        given = {} if at is None else {"at": at}
+        return int(self._answer("PUT", path, params=given).json()["oldest"])
+
+    def batches(
+        self, stream: str, after: int | None = None, wait_s: float = 0.0
+    ) -> tuple[pa.Table | None, int, bool]:
+        """Rows of a stream as Arrow, the number to go on with, and whether that was all."""
+        given = {"wait_s": wait_s, "most_rows": 100_000}
+        parameters = given if after is None else {**given, "after": after}
+        answer = self._answer(
+            "GET", f"/api/streams/{stream}/rows", params=parameters, headers={"Accept": _ARROW}
+        )
+        rows = pa.ipc.open_stream(answer.content).read_all() if answer.content else None
+        return rows, int(answer.headers["X-Next"]), answer.headers["X-Ended"] == "true"
+
+    def results(self, stream: str, patience_s: float | None = None) -> Iterator[pa.Table]:
+        """Rows as they come, until the stream ends or nothing has come for so long."""
+        at, ended = None, False
+        quiet_since_s = time.monotonic()
+        while not ended:
+            rows, at, ended = self.batches(stream, at, wait_s=1.0)
+            if rows is not None and rows.num_rows:
+                quiet_since_s = time.monotonic()
+                yield rows
+            elif patience_s is not None and time.monotonic() - quiet_since_s > patience_s:
+                return
+
+    def close(self) -> None:
+        """Gives back the connection."""
+        self._http.close()
+
+
+def _error(answer: httpx.Response) -> PenstockError:
+    try:
+        told = answer.json()
+        return _KINDS[told["exit_code"]](told["text"])
+    except (ValueError, KeyError, TypeError):
+        return RunError(
+            f"the controller answered {answer.status_code}: {answer.text[:200]}",
+            hint="Its log says more: penstock logs controller.",
+        )
+
+
+def await_that(
+    condition: Callable[[], dict[str, Any] | None], patience_s: float, what: str
+) -> dict[str, Any]:
+    """Waits until a condition gives something."""
+    until_s = time.monotonic() + patience_s
+    while True:
+        found = condition()
+        if found is not None:
+            return found
+        if time.monotonic() > until_s:
+            raise RunError(f"{what} after {patience_s:g} s", hint="Look at penstock status.")
+        time.sleep(0.05)

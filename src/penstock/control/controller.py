@@ -1,0 +1,232 @@
+"""The controller: takes in what people ask for, decides, and records its decisions."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from penstock.control.catalog import Catalog
+from penstock.control.decisions import Assign, ChangeMove, decide
+from penstock.control.home import Home
+from penstock.control.records import MoveRecord, Submission, UnitRecord
+from penstock.control.system import System, Unit, assembled, extended
+from penstock.errors import InputError, RunError, listed, suggestion
+from penstock.spark.channels.channel import Channel
+
+_STOPPING_AT_MOST_S = 30.0
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class MoveRequest:
+    """A wish to have a unit on another node, and why."""
+
+    unit: str
+    node: str
+    reason: str = "asked for"
+    numbers: Mapping[str, object] | None = None
+
+
+class Controller:
+    """Works on the catalog of one system; may be killed and replaced at any time."""
+
+    def __init__(self, home: Home, catalog: Catalog) -> None:
+        self._home = home
+        self._catalog = catalog
+
+    def system(self) -> System:
+        """What the system is made of."""
+        return assembled(self._catalog.submissions())
+
+    def submit(
+        self, name: str, kind: str, text: str, folder: str, max_latency_us: int | None = None
+    ) -> tuple[Unit, ...]:
+        """Takes in a deployment or a query; the units it adds. Raises what is wrong with it."""
+        known = self._catalog.submissions()
+        if any(one.name == name for one in known):
+            raise InputError(
+                f"{name} is already running",
+                hint="Give it another name, or drop the other first.",
+            )
+        number = max((one.id for one in known), default=0) + 1
+        asked = Submission(number, name, kind, text, folder, max_latency_us)  # type: ignore[arg-type]
+        system = extended(assembled(known), asked)
+        units = tuple(unit for unit in system.units.values() if unit.submission == number)
+        if not units:
+            raise InputError(
+                f"{name} has no queries whose results go anywhere",
+                hint="Add one under queries:, or give one that has to: none a destination.",
+            )
+        self._check_nodes(units)
+        # Registered before anything runs: from now on nothing they will read is freed.
+        for unit in units:
+            for stream in unit.reads:
+                self.channel(stream).register(unit.name)
+        made = [UnitRecord(unit.name, unit.kind, number, pinned=unit.on) for unit in units]
+        self._catalog.add(vars(asked), made)
+        self._catalog.tell("submit", name, f"submitted with {len(units)} units")
+        return units
+
+    def _check_nodes(self, units: Iterable[Unit]) -> None:
+        names = [node.name for node in self._catalog.nodes()]
+        for unit in units:
+            if unit.on is not None and unit.on not in names:
+                raise _no_node(unit.on, names)
+
+    def channel(self, stream: str) -> Channel:
+        """The channel that carries a stream."""
+        return Channel.open(self._home.state / "channels" / stream)
+
+    def drop(self, name: str, patience_s: float = _STOPPING_AT_MOST_S) -> None:
+        """Stops a submission and forgets it with all its data."""
+        submission = self._submission(name)
+        system = self.system()
+        readers = system.readers(submission.id)
+        if readers:
+            raise InputError(
+                f"{name} is read by {listed(readers)}", hint="Drop those that read it first."
+            )
+        units = [unit for unit in system.units.values() if unit.submission == submission.id]
+        self._catalog.drop(submission.id)
+        self._await_release([unit.name for unit in units], patience_s)
+        self._catalog.remove(submission.id)
+        for unit in units:
+            self._forget(unit)
+        self._catalog.tell("drop", name, "dropped")
+
+    def _submission(self, name: str) -> Submission:
+        known = self._catalog.submissions()
+        for one in known:
+            if one.name == name:
+                return one
+        owner = self.system().queries.get(name)
+        names = [one.name for one in known]
+        if owner is not None:
+            part = next(one.name for one in known if one.id == owner)
+            raise InputError(f"{name} is part of {part}", hint=f"Drop {part} as a whole.")
+        hint = f"There are {listed(names)}. {suggestion(name, names)}".strip()
+        raise InputError(f"nothing called {name} is running", hint=hint)
+
+    def _await_release(self, names: Sequence[str], patience_s: float) -> None:
+        until_s = time.monotonic() + patience_s
+        while True:
+            now_s = self._catalog.now_s()
+            alive = {node.name for node in self._catalog.nodes() if node.is_alive(now_s)}
+            left = [
+                unit.name
+                for unit in self._catalog.units()
+                if unit.name in names and unit.node in alive and unit.released_epoch < unit.epoch
+            ]
+            if not left:
+                return
+            if time.monotonic() > until_s:
+                raise RunError(
+                    f"{listed(left)} did not stop within {patience_s:g} s",
+                    hint="Ask again; the logs of their nodes say what they are doing.",
+                )
+            time.sleep(0.05)
+
+    def _forget(self, unit: Unit) -> None:
+        for stream in unit.reads:
+            self.channel(stream).forget(unit.name)
+        output = unit.fragment.output if unit.fragment else unit.name
+        self.channel(output).drop()
+        for part in ("fragments", "streams"):
+            shutil.rmtree(self._home.state / part / unit.name, ignore_errors=True)
+
+    def move(self, wishes: Sequence[MoveRequest]) -> tuple[MoveRecord, ...]:
+        """Begins the moves of one plan; raises, and begins none, if one of them makes no sense."""
+        units = {unit.name: unit for unit in self._catalog.units()}
+        moving = {move.unit for move in self._catalog.moves(open_only=True)}
+        for wish in wishes:
+            self._check_move(wish, units, moving)
+        now_s = self._catalog.now_s()
+        rows = [
+            {
+                "unit": wish.unit,
+                "source": units[wish.unit].node,
+                "target": wish.node,
+                "state": "preparing",
+                "created_s": now_s,
+                "reason": wish.reason,
+                "numbers": dict(wish.numbers or {}),
+            }
+            for wish in wishes
+        ]
+        numbers = set(self._catalog.add_moves(rows))
+        return tuple(move for move in self._catalog.moves() if move.id in numbers)
+
+    def _check_move(
+        self, wish: MoveRequest, units: Mapping[str, UnitRecord], moving: set[str]
+    ) -> None:
+        names = list(units)
+        if wish.unit not in units:
+            hint = f"There are {listed(names)}. {suggestion(wish.unit, names)}".strip()
+            raise InputError(f"no fragment {wish.unit}", hint=hint)
+        now_s, nodes = self._catalog.now_s(), self._catalog.nodes()
+        alive = [node.name for node in nodes if node.is_alive(now_s)]
+        if wish.node not in [node.name for node in nodes]:
+            raise _no_node(wish.node, alive)
+        if wish.node not in alive:
+            raise InputError(
+                f"node {wish.node} is not alive", hint=f"Those that are: {listed(alive)}."
+            )
+        unit = units[wish.unit]
+        if unit.node == wish.node:
+            raise InputError(
+                f"{wish.unit} already runs on {wish.node}", hint="Nothing needs to be done."
+            )
+        if unit.name in moving:
+            raise InputError(f"{wish.unit} is being moved already", hint="Wait until it is done.")
+        if unit.node is None or unit.state == "finished":
+            raise InputError(f"{wish.unit} is not running", hint="Only what runs can be moved.")
+
+    def tick(self) -> None:
+        """Looks at the system and carries out what has to be decided now."""
+        units, nodes = self._catalog.units(), self._catalog.nodes()
+        moves, now_s = self._catalog.moves(open_only=True), self._catalog.now_s()
+        for instruction in decide(units, nodes, moves, now_s):
+            match instruction:
+                case Assign():
+                    self._assign(instruction)
+                case ChangeMove():
+                    self._change(instruction, now_s)
+
+    def _assign(self, given: Assign) -> None:
+        unit, node = given.unit, given.node
+        if given.is_restart:
+            self._catalog.count_restart(unit.name)
+        if self._catalog.assign(unit, node):
+            log.info("%s to %s: %s", unit.name, node, given.reason)
+            numbers = {"epoch": unit.epoch + 1, "from": unit.node, "to": node}
+            self._catalog.tell("assign", unit.name, given.reason, **numbers)
+
+    def _change(self, changed: ChangeMove, now_s: float) -> None:
+        move, values = changed.move, dict[str, object](state=changed.state)
+        if changed.error:
+            values["error"] = changed.error
+        if changed.state in ("done", "failed"):
+            values["ended_s"] = now_s
+            text = f"{move.source} → {move.target} {changed.state}"
+            text += f": {changed.error}" if changed.error else f" in {now_s - move.created_s:.1f} s"
+            self._catalog.tell("move", move.unit, text, **dict(move.numbers))
+        self._catalog.change_move(move.id, **values)
+
+
+def _no_node(name: str, names: Iterable[str]) -> InputError:
+    known = list(names)
+    hint = f"There are {listed(known)}. {suggestion(name, known)}".strip()
+    return InputError(f"no node {name}", hint=hint)
+
+
+def tick_always(controller: Controller, is_over: Callable[[float], bool]) -> None:
+    """Ticks until it is over; what goes wrong in one tick is logged and tried again."""
+    while not is_over(0.1):
+        try:
+            controller.tick()
+        except Exception:
+            log.exception("a decision could not be made")

@@ -1,0 +1,138 @@
+"""What the controller decides, given what the catalog says: no clock, no catalog, no effects.
+
+A unit has one owner at a time, numbered by its epoch. Giving it away means raising the epoch; the
+next owner waits until the former one has stopped, or its lease has run out. Whatever a former owner
+still does after that is refused where it would count, so a decision here can be late or repeated
+without doing harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from penstock.control.records import MoveRecord, NodeRecord, UnitRecord
+
+RESTARTS_AT_MOST = 3
+PREPARATION_AT_MOST_S = 30.0
+
+
+@dataclass(frozen=True)
+class Assign:
+    """Give a unit to a node."""
+
+    unit: UnitRecord
+    node: str
+    reason: str
+    is_restart: bool = False
+
+
+@dataclass(frozen=True)
+class ChangeMove:
+    """Record how far a move has come."""
+
+    move: MoveRecord
+    state: str
+    error: str = ""
+
+
+Instruction = Assign | ChangeMove
+
+
+def decide(
+    units: Sequence[UnitRecord],
+    nodes: Sequence[NodeRecord],
+    moves: Sequence[MoveRecord],
+    now_s: float,
+) -> list[Instruction]:
+    """What to do now; linear in units, nodes and moves, but for the choice of nodes."""
+    alive = {node.name: node for node in nodes if node.is_alive(now_s)}
+    by_name = {unit.name: unit for unit in units}
+    moving = {move.unit for move in moves if move.is_open}
+    done: list[Instruction] = []
+    for move in moves:
+        if move.is_open and move.unit in by_name:
+            done += _advanced(move, by_name[move.unit], alive, now_s)
+    load = _load(units, alive)
+    for unit in units:
+        done += _placed(unit, alive, load, moving)
+    return done
+
+
+def _load(units: Iterable[UnitRecord], alive: Mapping[str, NodeRecord]) -> dict[str, float]:
+    """How much each living node has to do, as units for each core."""
+    load = dict.fromkeys(alive, 0.0)
+    for unit in units:
+        if unit.node in load and unit.state != "finished":
+            load[unit.node] += 1 / alive[unit.node].cores
+    return load
+
+
+def _placed(
+    unit: UnitRecord,
+    alive: Mapping[str, NodeRecord],
+    load: dict[str, float],
+    moving: set[str],
+) -> list[Instruction]:
+    """A node for a unit that has none, whose node is gone, or that has failed and may try again."""
+    if not alive or unit.state == "finished" or unit.is_dropped:
+        return []
+    if unit.node is None:
+        return [_given(unit, alive, load, "new")]
+    if unit.node not in alive:
+        return [_given(unit, alive, load, f"node {unit.node} fell silent")]
+    failed = unit.state == "failed" and unit.reported_epoch == unit.epoch
+    if failed and unit.name not in moving and unit.restarts < RESTARTS_AT_MOST:
+        return [Assign(unit, unit.node, f"started again after: {unit.error}", is_restart=True)]
+    return []
+
+
+def _given(
+    unit: UnitRecord, alive: Mapping[str, NodeRecord], load: dict[str, float], reason: str
+) -> Assign:
+    node = unit.pinned if unit.pinned in alive else min(load, key=lambda name: (load[name], name))
+    assert node is not None
+    load[node] += 1 / alive[node].cores
+    return Assign(unit, node, reason)
+
+
+def _advanced(
+    move: MoveRecord, unit: UnitRecord, alive: Mapping[str, NodeRecord], now_s: float
+) -> list[Instruction]:
+    """The next step of a move. The unit stays where it is until its target is ready for it."""
+    if move.state == "preparing":
+        return _prepared(move, unit, alive, now_s)
+    if unit.node == move.target and unit.is_up:
+        return [ChangeMove(move, "done")]
+    failed = unit.state == "failed" and unit.reported_epoch == unit.epoch
+    if unit.node == move.target and failed and move.source in alive:
+        back = f"back to {move.source}: {unit.error}"
+        return [Assign(unit, move.source, back), ChangeMove(move, "failed", unit.error)]
+    if unit.node != move.target:
+        why = f"{unit.name} was given to {unit.node} meanwhile"
+        return [ChangeMove(move, "failed", why)]
+    return []
+
+
+def _prepared(
+    move: MoveRecord, unit: UnitRecord, alive: Mapping[str, NodeRecord], now_s: float
+) -> list[Instruction]:
+    if move.target not in alive:
+        return [ChangeMove(move, "failed", f"node {move.target} fell silent")]
+    if unit.node != move.source:
+        return [ChangeMove(move, "failed", f"{unit.name} has left {move.source} meanwhile")]
+    if move.error:
+        return [ChangeMove(move, "failed", move.error)]
+    if move.is_warm or now_s - move.created_s > PREPARATION_AT_MOST_S:
+        return [Assign(unit, move.target, move.reason or "moved"), ChangeMove(move, "moving")]
+    return []
+
+
+def may_start(unit: UnitRecord, nodes: Iterable[NodeRecord], now_s: float) -> bool:
+    """Whether the owner of a unit may start it: its former owner has stopped or lost its lease."""
+    if unit.previous is None or unit.previous == unit.node:
+        return True
+    if unit.released_epoch >= unit.epoch - 1:
+        return True
+    former = next((node for node in nodes if node.name == unit.previous), None)
+    return former is None or not former.is_alive(now_s)

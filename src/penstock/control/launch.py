@@ -1,0 +1,132 @@
+"""Starting and stopping a whole system on this machine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import psutil
+
+from penstock.control.catalog import Catalog
+from penstock.control.client import Client
+from penstock.control.home import Home
+from penstock.control.records import NodeRecord
+from penstock.errors import RunError, UnreachableError
+from penstock.model.network import NodeSpec
+
+_LOOK_EVERY_S = 0.1
+
+# Controllers outlive whoever started them; a process that is let go of here would be complained
+# about.
+_started: list[subprocess.Popen[bytes]] = []
+
+
+def bring_up(
+    home: Home,
+    nodes: Iterable[NodeSpec],
+    port: int = 0,
+    catalog_url: str | None = None,
+    patience_s: float = 120.0,
+    say: Callable[[str], None] = lambda _: None,
+) -> Client:
+    """Starts the controller and the nodes that are not running; a client of the system.
+
+    What already runs is left as it is, so this also brings back a system whose controller or
+    nodes have died.
+    """
+    home.prepare(catalog_url)
+    catalog = Catalog(home.catalog_url)
+    catalog.prepare()
+    for node in nodes:
+        catalog.declare(NodeRecord(node.name, node.cores, node.memory_bytes))
+    if not is_up(home):
+        say("starting the controller…")
+        _start_controller(home, port, patience_s)
+    client = Client.of(home)
+    say("starting nodes…")
+    _await_nodes(client, home, patience_s)
+    catalog.close()
+    return client
+
+
+def is_up(home: Home) -> bool:
+    """Whether a controller answers for this folder."""
+    try:
+        client = Client.of(home)
+        client.system()
+        client.close()
+        return True
+    except UnreachableError:
+        return False
+
+
+def _start_controller(home: Home, port: int, patience_s: float) -> None:
+    home.forget_address()
+    command = [sys.executable, "-m", "penstock.control.server", str(home.path), str(port)]
+    with home.log("controller").open("ab") as output:
+        process = subprocess.Popen(
+            command,
+            stdout=output,
+            stderr=output,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    _started.append(process)
+    until_s = time.monotonic() + patience_s
+    while not is_up(home):
+        if process.poll() is not None or time.monotonic() > until_s:
+            raise RunError(
+                f"the controller did not start: {_last_line(home.log('controller'))}",
+                hint=f"Details are in {home.log('controller')}.",
+            )
+        time.sleep(_LOOK_EVERY_S)
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+    return lines[-1] if lines else "it said nothing"
+
+
+def _await_nodes(client: Client, home: Home, patience_s: float) -> None:
+    until_s = time.monotonic() + patience_s
+    while True:
+        waiting = [one["name"] for one in client.get("/api/nodes") if one["state"] != "up"]
+        if not waiting:
+            return
+        if time.monotonic() > until_s:
+            log = home.log(waiting[0])
+            raise RunError(
+                f"node {waiting[0]} did not start: {_last_line(log)}",
+                hint=f"Details are in {log}; penstock doctor checks this machine.",
+            )
+        time.sleep(_LOOK_EVERY_S)
+
+
+def bring_down(home: Home, patience_s: float = 60.0) -> None:
+    """Stops the nodes and the controller; their data stays."""
+    address = home.address()
+    client = Client.of(home)
+    try:
+        client.down()
+    finally:
+        client.close()
+    until_s = time.monotonic() + patience_s
+    while psutil.pid_exists(address.pid) and _is_controller(address.pid):
+        if time.monotonic() > until_s:
+            raise RunError(
+                f"the controller did not stop within {patience_s:g} s",
+                hint=f"Its process is {address.pid}.",
+            )
+        time.sleep(_LOOK_EVERY_S)
+
+
+def _is_controller(pid: int) -> bool:
+    try:
+        process = psutil.Process(pid)
+        alive = process.status() != psutil.STATUS_ZOMBIE
+        return alive and "penstock.control.server" in process.cmdline()
+    except psutil.Error:
+        return False

@@ -1,0 +1,65 @@
+"""One node as a process of its own: ``python -m penstock.control.node_process HOME NODE``."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+from penstock.control.agent import Agent
+from penstock.control.catalog import Catalog
+from penstock.control.home import Home
+from penstock.control.records import NodeRecord
+from penstock.errors import InputError, PenstockError
+
+RETAINED_ROWS = 100_000
+
+
+def main(arguments: list[str]) -> int:
+    """Runs a node until it is told to stop."""
+    home, name = Home(Path(arguments[0])), arguments[1]
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stdout
+    )
+    # What goes wrong behind Spark's calls is kept and told once, by the agent.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    try:
+        _run(home, name)
+    except PenstockError as error:
+        logging.error("%s", error)
+        return error.exit_code
+    return 0
+
+
+def _run(home: Home, name: str) -> None:
+    from penstock.control.worker import SparkWorker
+    from penstock.spark.node import NodeOptions
+    from penstock.spark.session import SessionOptions, start_session
+    from penstock.spark.state import StateFolder
+
+    catalog = Catalog(home.catalog_url)
+    node = _declared(catalog, name)
+    session = start_session(name, SessionOptions(node.cores, node.memory_bytes), home.log(name))
+    options = NodeOptions(cores=node.cores, retained_rows=RETAINED_ROWS)
+    agent = Agent(node, catalog, SparkWorker(session, StateFolder(home.state), options))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: agent.stop())
+    # Signals reach the main thread only between steps of Python; this one keeps it free.
+    running = threading.Thread(target=agent.run, name="agent")
+    running.start()
+    running.join()
+    session.stop()
+
+
+def _declared(catalog: Catalog, name: str) -> NodeRecord:
+    for node in catalog.nodes():
+        if node.name == name:
+            return NodeRecord(name, node.cores, node.memory_bytes, pid=os.getpid())
+    raise InputError(f"there is no node {name} in the catalog", hint="Start it with penstock up.")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

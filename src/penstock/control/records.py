@@ -1,0 +1,110 @@
+"""What the catalog knows, as records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+UnitKind = Literal["fragment", "intake"]
+UnitState = Literal["waiting", "running", "finished", "failed", "released", "held back"]
+MoveState = Literal["preparing", "moving", "done", "failed"]
+
+
+@dataclass(frozen=True)
+class Submission:
+    """Something people asked the system to run, as they wrote it.
+
+    ``kind`` says how it is written: ``yaml`` for a deployment, ``sql`` for a single query.
+    """
+
+    id: int
+    name: str
+    kind: Literal["yaml", "sql"]
+    text: str
+    folder: str
+    max_latency_us: int | None = None
+
+
+@dataclass(frozen=True)
+class NodeRecord:
+    """A node: what it has, which process runs it, and until when it may be taken for alive.
+
+    ``incarnation`` is new with every process; ``lease_until_s`` is wall time.
+    """
+
+    name: str
+    cores: int
+    memory_bytes: int
+    incarnation: str = ""
+    pid: int = 0
+    version: str = ""
+    lease_until_s: float = 0.0
+
+    def is_alive(self, now_s: float) -> bool:
+        """Whether its lease has not run out."""
+        return self.lease_until_s > now_s
+
+
+@dataclass(frozen=True)
+class UnitRecord:
+    """A fragment or an intake: where it is to run, and what its owner has last said about it.
+
+    ``epoch`` counts its owners; ``released_epoch`` is the newest one that is known to have stopped.
+    ``state`` and ``error`` are what the owner with ``reported_epoch`` reported. ``restarts`` counts
+    the times it was started again because it had failed. One that ``is_dropped`` only has to stop.
+    """
+
+    name: str
+    kind: UnitKind
+    submission: int
+    node: str | None = None
+    epoch: int = 0
+    previous: str | None = None
+    released_epoch: int = 0
+    state: UnitState = "waiting"
+    reported_epoch: int = 0
+    error: str = ""
+    restarts: int = 0
+    pinned: str | None = None
+    is_dropped: bool = False
+
+    @property
+    def is_up(self) -> bool:
+        """Whether its present owner has said that it runs or has finished."""
+        up = self.state in ("running", "held back", "finished")
+        return up and self.reported_epoch == self.epoch
+
+
+@dataclass(frozen=True)
+class MoveRecord:
+    """A unit on its way from one node to another, and how far it has come."""
+
+    id: int
+    unit: str
+    source: str
+    target: str
+    state: MoveState
+    is_warm: bool
+    created_s: float
+    ended_s: float | None = None
+    pause_s: float | None = None
+    reason: str = ""
+    numbers: Mapping[str, object] = field(default_factory=dict)
+    error: str = ""
+
+    @property
+    def is_open(self) -> bool:
+        return self.state in ("preparing", "moving")
+
+
+@dataclass(frozen=True)
+class EventRecord:
+    """Something that was decided or happened, with the numbers it rests on."""
+
+    id: int
+    at_s: float
+    kind: str
+    subject: str
+    text: str
+    numbers: Mapping[str, object] = field(default_factory=dict)

@@ -1,0 +1,52 @@
+"""Results of a running system, read from their channels."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from penstock.spark.channels.channel import Channel
+
+_LOOK_EVERY_S = 0.05
+
+
+@dataclass(frozen=True)
+class Results:
+    """Rows of a stream, the number of the batch to ask for next, and whether that was all."""
+
+    rows: pa.Table | None
+    next: int
+    ended: bool
+
+
+def read_results(
+    channel: Channel,
+    after: int | None,
+    most_rows: int,
+    wait_s: float,
+    sleep: Callable[[float], None],
+) -> Results:
+    """The rows from batch ``after`` on, or from the oldest that is kept.
+
+    Waits up to ``wait_s`` for something to come. Whole batches are given, at least one.
+    """
+    start = max(channel.oldest(), after or 0)
+    until_s = time.monotonic() + wait_s
+    while channel.manifest(start) is None and time.monotonic() < until_s:
+        sleep(_LOOK_EVERY_S)
+    return _read(channel, start, most_rows)
+
+
+def _read(channel: Channel, start: int, most_rows: int) -> Results:
+    tables: list[pa.Table] = []
+    count, at, ended = 0, start, False
+    for manifest in channel.newer(start):
+        if count and count + manifest.rows > most_rows:
+            break
+        tables += [pq.read_table(channel.data / file.name) for file in manifest.files]
+        count, at, ended = count + manifest.rows, manifest.sequence + 1, manifest.ended
+    return Results(pa.concat_tables(tables) if tables else None, at, ended)

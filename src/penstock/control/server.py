@@ -1,0 +1,99 @@
+"""The controller as a process: ``python -m penstock.control.server HOME``."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import sys
+import threading
+from pathlib import Path
+
+import uvicorn
+
+from penstock.control.api import make_app
+from penstock.control.catalog import Catalog
+from penstock.control.controller import Controller, tick_always
+from penstock.control.home import Address, Home
+from penstock.control.hosts import LocalHost
+from penstock.control.security import Guard, allowed_hosts
+from penstock.errors import InputError, PenstockError
+
+HOST = "127.0.0.1"
+
+
+def main(arguments: list[str]) -> int:
+    """Runs the controller until it is told to stop."""
+    home, port = Home(Path(arguments[0])), int(arguments[1])
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stdout
+    )
+    try:
+        serve(home, port)
+    except PenstockError as error:
+        logging.error("%s", error)
+        return error.exit_code
+    return 0
+
+
+def serve(home: Home, port: int) -> None:
+    """Answers requests and makes decisions until asked to stop."""
+    listening = _bound(port)
+    port = listening.getsockname()[1]
+    catalog = Catalog(home.catalog_url)
+    catalog.prepare()
+    controller, host = Controller(home, catalog), LocalHost(home)
+    down = threading.Event()
+    app = make_app(home, catalog, controller, down.set)
+    guarded = Guard(app, home.token(), allowed_hosts(HOST, port))
+    config = uvicorn.Config(guarded, log_config=None, access_log=False, lifespan="off")
+    server = uvicorn.Server(config)
+    over = threading.Event()
+    threads = [
+        threading.Thread(target=tick_always, args=(controller, over.wait), name="decide"),
+        threading.Thread(target=_keep_up, args=(host, catalog, over), name="host"),
+        threading.Thread(target=_await_down, args=(down, over, server), name="down", daemon=True),
+    ]
+    for thread in threads:
+        thread.start()
+    home.tell_address(Address(f"http://{HOST}:{port}", os.getpid()))
+    try:
+        server.run(sockets=[listening])
+    finally:
+        over.set()
+        for thread in threads[:2]:
+            thread.join()
+        if down.is_set():
+            host.stop(catalog.nodes())
+            home.forget_address()
+        catalog.close()
+
+
+def _bound(port: int) -> socket.socket:
+    listening = socket.socket()
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((HOST, port))
+    except OSError as error:
+        raise InputError(
+            f"port {port} cannot be used: {error.strerror}", hint="Choose another with --port."
+        ) from None
+    return listening
+
+
+def _keep_up(host: LocalHost, catalog: Catalog, over: threading.Event) -> None:
+    while not over.wait(0.5):
+        try:
+            host.keep_up(catalog.nodes())
+        except Exception:
+            logging.exception("nodes could not be started")
+
+
+def _await_down(down: threading.Event, over: threading.Event, server: uvicorn.Server) -> None:
+    down.wait()
+    over.set()
+    server.should_exit = True
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

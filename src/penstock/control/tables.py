@@ -1,0 +1,95 @@
+"""The tables of the catalog."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+VERSION = 1
+"""The version of these tables; a catalog with another one is refused."""
+
+metadata = sa.MetaData()
+
+meta = sa.Table(
+    "penstock_meta",
+    metadata,
+    sa.Column("key", sa.String(40), primary_key=True),
+    sa.Column("value", sa.Text, nullable=False),
+)
+
+submissions = sa.Table(
+    "penstock_submissions",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("name", sa.String(200), nullable=False, unique=True),
+    sa.Column("kind", sa.String(10), nullable=False),
+    sa.Column("text", sa.Text, nullable=False),
+    sa.Column("folder", sa.Text, nullable=False),
+    sa.Column("max_latency_us", sa.BigInteger),
+)
+
+nodes = sa.Table(
+    "penstock_nodes",
+    metadata,
+    sa.Column("name", sa.String(200), primary_key=True),
+    sa.Column("cores", sa.Integer, nullable=False),
+    sa.Column("memory_bytes", sa.BigInteger, nullable=False),
+    sa.Column("incarnation", sa.String(40), nullable=False, default=""),
+    sa.Column("pid", sa.Integer, nullable=False, default=0),
+    sa.Column("version", sa.String(40), nullable=False, default=""),
+    sa.Column("lease_until_s", sa.Float, nullable=False, default=0.0),
+)
+
+units = sa.Table(
+    "penstock_units",
+    metadata,
+    sa.Column("name", sa.String(200), primary_key=True),
+    sa.Column("kind", sa.String(10), nullable=False),
+    sa.Column("submission", sa.Integer, nullable=False),
+    sa.Column("node", sa.String(200)),
+    sa.Column("epoch", sa.Integer, nullable=False, default=0),
+    sa.Column("previous", sa.String(200)),
+    sa.Column("released_epoch", sa.Integer, nullable=False, default=0),
+    sa.Column("state", sa.String(20), nullable=False, default="waiting"),
+    sa.Column("reported_epoch", sa.Integer, nullable=False, default=0),
+    sa.Column("error", sa.Text, nullable=False, default=""),
+    sa.Column("restarts", sa.Integer, nullable=False, default=0),
+    sa.Column("pinned", sa.String(200)),
+    sa.Column("is_dropped", sa.Boolean, nullable=False, default=False),
+)
+
+moves = sa.Table(
+    "penstock_moves",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("unit", sa.String(200), nullable=False),
+    sa.Column("source", sa.String(200), nullable=False),
+    sa.Column("target", sa.String(200), nullable=False),
+    sa.Column("state", sa.String(20), nullable=False),
+    sa.Column("is_warm", sa.Boolean, nullable=False, default=False),
+    sa.Column("created_s", sa.Float, nullable=False),
+    sa.Column("ended_s", sa.Float),
+    sa.Column("pause_s", sa.Float),
+    sa.Column("reason", sa.Text, nullable=False, default=""),
+    sa.Column("numbers", sa.JSON, nullable=False, default=dict),
+    sa.Column("error", sa.Text, nullable=False, default=""),
+)
+
+events = sa.Table(
+    "penstock_events",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("at_s", sa.Float, nullable=False),
+    sa.Column("kind", sa.String(40), nullable=False),
+    sa.Column("subject", sa.String(200), nullable=False),
+    sa.Column("text", sa.Text, nullable=False),
+    sa.Column("numbers", sa.JSON, nullable=False, default=dict),
+)
+
+samples = sa.Table(
+    "penstock_samples",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("node", sa.String(200), nullable=False, index=True),
+    sa.Column("at_s", sa.Float, nullable=False),
+    sa.Column("numbers", sa.JSON, nullable=False),
+)

@@ -1,0 +1,146 @@
+"""Nothing lost, nothing twice: a system of three node processes, disturbed in every way."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from penstock.feeds.generators import generator
+from penstock.feeds.lateness import sift
+from system.under_test import Rows, UnderTest, _comparable, await_that
+
+HOMES, DAYS, SPEEDUP = 60, 3, 2_880
+DEPLOYMENT = f"""
+streams:
+  readings:
+    source: {{generate: meters, homes: {HOMES}, every: 15min, days: {DAYS}, disorder: 10min,
+              speedup: {SPEEDUP}}}
+    lateness: 8min
+queries:
+  high: SELECT ts, home, kwh FROM readings WHERE kwh > 0.5
+  sliding:
+    sql: |
+      SELECT home, window.start AS since, sum(kwh) AS kwh, count(*) AS n
+      FROM readings GROUP BY home, window(ts, '2 hours', '30 minutes')
+  peaks:
+    sql: |
+      SELECT home, district, window.end AS at, max(kwh) AS kwh
+      FROM readings GROUP BY home, district, window(ts, '1 hour')
+  loads:
+    sql: |
+      SELECT district, window.end AS at, avg(kwh) AS kwh
+      FROM readings GROUP BY district, window(ts, '1 hour')
+  heavy: SELECT district, at, kwh FROM loads WHERE kwh > 0.1
+  outliers:
+    sql: |
+      SELECT p.home, p.at, p.kwh, l.at AS compared, l.kwh AS district_kwh
+      FROM peaks p JOIN loads l
+        ON p.district = l.district AND l.at BETWEEN p.at AND p.at + INTERVAL 1 HOUR
+      WHERE p.kwh > 2 * l.kwh
+"""
+ANSWERS = {
+    "high": "SELECT ts, home, kwh FROM readings WHERE kwh > 0.5",
+    "sliding": """
+        SELECT home, since, sum(kwh), count(*) FROM (
+          SELECT home, kwh, unnest(generate_series(
+            time_bucket(INTERVAL 30 MINUTES, ts) - INTERVAL 90 MINUTES,
+            time_bucket(INTERVAL 30 MINUTES, ts), INTERVAL 30 MINUTES)) AS since FROM readings)
+        GROUP BY home, since""",
+    "peaks": """
+        SELECT home, district, time_bucket(INTERVAL 1 HOUR, ts) + INTERVAL 1 HOUR AS moment,
+          max(kwh) AS kwh FROM readings GROUP BY ALL""",
+    "loads": """
+        SELECT district, time_bucket(INTERVAL 1 HOUR, ts) + INTERVAL 1 HOUR AS moment,
+          avg(kwh) AS kwh FROM readings GROUP BY ALL""",
+    "heavy": "SELECT district, moment, kwh FROM loads WHERE kwh > 0.1",
+    "outliers": """
+        SELECT p.home, p.moment, p.kwh, l.moment, l.kwh FROM peaks p JOIN loads l
+          ON p.district = l.district AND l.moment BETWEEN p.moment AND p.moment + INTERVAL 1 HOUR
+        WHERE p.kwh > 2 * l.kwh""",
+}
+
+
+@pytest.fixture(scope="module")
+def expected() -> dict[str, Rows]:
+    """What an engine that knows no streams makes of the same rows."""
+    options = {"homes": HOMES, "every": "15min", "days": DAYS, "disorder": "10min"}
+    feed = generator("meters", options)
+    assert feed.size is not None
+    whole = sift(feed.read(0, feed.size), "ts", 8 * 60 * 1_000_000, None)
+    assert whole.late.num_rows > 0
+    with duckdb.connect() as database:
+        database.execute("SET TimeZone = 'UTC'")
+        database.register("kept", whole.kept)
+        database.execute("CREATE TABLE readings AS SELECT * FROM kept")
+        found = {}
+        for name, query in ANSWERS.items():
+            database.execute(f"CREATE VIEW {name} AS {query}")
+            table = database.sql(f"SELECT * FROM {name}").to_arrow_table()
+            found[name] = Rows(map(_comparable, _rows(table)))
+        return found
+
+
+def _rows(table: object) -> list[dict[str, object]]:
+    return [dict(enumerate(row.values())) for row in table.to_pylist()]  # type: ignore[attr-defined, misc]
+
+
+@pytest.fixture
+def system(tmp_path: Path) -> Iterator[UnderTest]:
+    made = UnderTest(tmp_path, nodes=3)
+    yield made
+    made.stop()
+
+
+def check(system: UnderTest, expected: dict[str, Rows]) -> None:
+    for name, rows in expected.items():
+        found = system.rows(name)
+        missing, extra = rows - found, found - rows
+        assert not missing and not extra, (
+            f"{name}: {missing.total()} missing as {list(missing)[:3]}, "
+            f"{extra.total()} too many as {list(extra)[:3]}"
+        )
+
+
+@pytest.mark.timeout(600)
+def test_moved_killed_and_put_to_sleep(system: UnderTest, expected: dict[str, Rows]) -> None:
+    rng = random.Random(1)
+    system.submit("meters", DEPLOYMENT)
+    await_that(lambda: system.count("high") > 0, 120, "first results")
+    moved = [system.move_some(rng) for _ in range(3)]
+    assert "done" in moved, moved
+
+    # A node falls asleep, and wakes up after it was replaced.
+    unfinished = system.fragments()
+    assert "sliding" in unfinished, "it was over before anything happened to it"
+    sleeping = system.node_of("sliding")
+    stopped = system.pause_node(sleeping)
+    await_that(lambda: system.node_of("sliding") != sleeping, 60, "its fragments run elsewhere")
+    others = [node for node in "abc" if node != sleeping]
+
+    # The controller is killed, and a node while it is away.
+    pid = system.kill_controller()
+    before = system.count("readings")
+    await_that(
+        lambda: system.count("readings") > before or system.node_of("readings") == sleeping,
+        60,
+        "the system goes on without its controller",
+    )
+    victim = next(node for node in others if node != system.node_of("readings"))
+    killed = system.pid(victim)
+    system.kill_node(victim)
+    for process in stopped:
+        process.resume()
+    system.restart_controller()
+    assert system.home.address().pid != pid
+    await_that(lambda: system.pid(victim) != killed, 120, "the killed node is back")
+    await_that(
+        lambda: "stops its units: its lease ran out" in system.log(sleeping),
+        60,
+        "the node that slept has noticed",
+    )
+    system.await_finished(300)
+    check(system, expected)

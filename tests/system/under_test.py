@@ -1,0 +1,162 @@
+"""A system of real processes under test: started, disturbed, and its results read from disk."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pyarrow.parquet as pq
+
+from penstock.control.catalog import Catalog
+from penstock.control.home import Home
+from penstock.control.launch import bring_down, bring_up
+from penstock.errors import PenstockError
+from penstock.model.network import NodeSpec
+from penstock.spark.channels.channel import Channel
+
+Rows = Counter[tuple[object, ...]]
+_DIGITS = 6
+
+
+def await_that(condition: Callable[[], object], limit_s: float, what: str) -> None:
+    """Waits for a condition; fails with ``what`` when it does not come true."""
+    until_s = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < until_s, f"not within {limit_s:g} s: {what}"
+        time.sleep(0.05)
+
+
+class UnderTest:
+    """One system and the ways to disturb it."""
+
+    def __init__(self, folder: Path, nodes: int) -> None:
+        self.home = Home(folder / "home")
+        self._specs = [NodeSpec(name, 1, 1 << 29) for name in "abcdef"[:nodes]]
+        self.client = bring_up(self.home, self._specs, patience_s=240)
+        self.catalog = Catalog(self.home.catalog_url)
+
+    def submit(self, name: str, text: str) -> None:
+        """Submits a deployment; everything it gives is kept for the test."""
+        self.client.submit(name, "yaml", text, str(self.home.path.parent))
+        for unit in self.catalog.units():
+            self.channel(unit.name).register("outside_test")
+
+    def channel(self, stream: str) -> Channel:
+        return Channel.open(self.home.state / "channels" / stream)
+
+    def rows(self, stream: str) -> Rows:
+        """Every row of a result, as values that can be compared."""
+        channel, found = self.channel(stream), Rows()
+        for manifest in channel.newer(0):
+            for file in manifest.files:
+                table = pq.read_table(channel.data / file.name)
+                found.update(map(_comparable, table.to_pylist()))
+        return found
+
+    def count(self, stream: str) -> int:
+        """How many rows of a stream are out."""
+        return sum(manifest.rows for manifest in self.channel(stream).newer(0))
+
+    def node_of(self, unit: str) -> str:
+        return next(one.node or "" for one in self.catalog.units() if one.name == unit)
+
+    def pid(self, node: str) -> int:
+        return next(one.pid for one in self.catalog.nodes() if one.name == node)
+
+    def fragments(self) -> list[str]:
+        """Those that can be moved now."""
+        return [
+            unit.name
+            for unit in self.catalog.units()
+            if unit.kind == "fragment" and unit.state != "finished" and unit.node
+        ]
+
+    def move(self, unit: str, node: str) -> str:
+        """Moves a unit and waits for what comes of it: ``done``, ``failed`` or why it cannot."""
+        try:
+            begun = self.client.move(unit, node)
+        except PenstockError as error:
+            return str(error)
+        return str(self.client.await_move(begun["id"], 120)["state"])
+
+    def move_some(self, rng: random.Random) -> str:
+        """Moves a random fragment to a random other node."""
+        movable = self.fragments()
+        if not movable:
+            return "nothing left to move"
+        unit = rng.choice(movable)
+        others = [one.name for one in self._specs if one.name != self.node_of(unit)]
+        return self.move(unit, rng.choice(others))
+
+    def kill_node(self, node: str) -> None:
+        """kill -9 of everything a node consists of."""
+        process = psutil.Process(self.pid(node))
+        for one in [process, *process.children(recursive=True)]:
+            one.kill()
+        psutil.wait_procs([process], timeout=10)
+
+    def pause_node(self, node: str) -> list[psutil.Process]:
+        """SIGSTOP of everything a node consists of."""
+        process = psutil.Process(self.pid(node))
+        stopped = [process, *process.children(recursive=True)]
+        for one in stopped:
+            one.suspend()
+        return stopped
+
+    def kill_controller(self) -> int:
+        """kill -9 of the controller; its process."""
+        pid = self.home.address().pid
+        os.kill(pid, signal.SIGKILL)
+        await_that(lambda: not _is_alive(pid), 10, "the controller is dead")
+        return pid
+
+    def restart_controller(self) -> None:
+        self.client.close()
+        self.client = bring_up(self.home, self._specs, patience_s=240)
+
+    def await_finished(self, limit_s: float) -> None:
+        """Waits until every unit has given all it will ever give."""
+
+        def states() -> list[tuple[str, str, str]]:
+            units = self.catalog.units()
+            return [(one.name, one.state, one.error) for one in units if one.state != "finished"]
+
+        until_s = time.monotonic() + limit_s
+        while states():
+            assert time.monotonic() < until_s, f"not finished within {limit_s:g} s: {states()}"
+            time.sleep(0.2)
+
+    def log(self, name: str) -> str:
+        """What the controller or a node has said so far."""
+        path = self.home.log(name)
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    def stop(self) -> None:
+        """Ends it, one way or another."""
+        pids = [node.pid for node in self.catalog.nodes() if node.pid]
+        try:
+            bring_down(self.home)
+        except PenstockError:
+            pids.append(self.home.address().pid)
+        for pid in filter(_is_alive, pids):
+            os.kill(pid, signal.SIGCONT)
+            os.killpg(pid, signal.SIGKILL)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+def _comparable(row: dict[str, object]) -> tuple[object, ...]:
+    return tuple(
+        round(value, _DIGITS) if isinstance(value, float) else str(value) for value in row.values()
+    )
