@@ -1,0 +1,120 @@
+"""Reading abstract networks, and errors that point at the text."""
+
+from pathlib import Path
+
+import pytest
+
+from penstock.errors import InputError
+from penstock.lang.abstract import is_abstract, parse_abstract, read_abstract
+
+FULL = """\
+inputs: {I1: {rate: 100, lower: 5, peak: 300, tuple_bytes: 60}, I2: {}}
+operators:
+  o1: {inputs: [I1], cost: 0.014, selectivity: 1.0}
+  o4: {inputs: I2, cost: 0.01, selectivity: varying}
+  j1: {kind: join, inputs: [o1, o4], cost: 0.00001, selectivity: 0.1, window: 10}
+  w1: {kind: sql_write, inputs: [o1], cost: 0.01, table: t1, node: n2}
+nodes: {n1: {cpu: 1.0, bandwidth: 12500000}, n2: {}}
+network: {bandwidth: 125000000, transfer_cost: 0.0005}
+"""
+
+
+def test_everything() -> None:
+    network = parse_abstract(FULL, "full.yaml")
+    first, second = network.inputs
+    assert (first.rate_per_s, first.lower_per_s, first.peak_per_s) == (100, 5, 300)
+    assert second.rate_per_s is None
+    o1, o4, j1, w1 = network.operators
+    assert o1.selectivity == 1.0 and o4.is_varying and o4.inputs == ("I2",)
+    assert j1.is_join and j1.window_s == 10
+    assert w1.is_sticky and w1.group == "table t1" and w1.node == "n2"
+    assert network.nodes[0].bandwidth_per_s == 12_500_000
+    assert (network.bandwidth_per_s, network.transfer_cost_s) == (125_000_000, 0.0005)
+
+
+def test_json_reads_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(
+        '{"inputs": {"I1": {"rate": 1e2}}, "operators": {"o": {"inputs": ["I1"], "cost": 1e-5}}, '
+        '"nodes": {"n1": {"cpu": 1}}}'
+    )
+    assert read_abstract(path).operators[0].cost_s == 1e-5
+
+
+def test_the_two_kinds_of_files_are_told_apart() -> None:
+    assert is_abstract(FULL, "full.yaml")
+    assert not is_abstract("streams: {a: {}}\n", "ami.yaml")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [
+        (
+            "cost: 0.014",
+            "cost: -1",
+            "full.yaml, line 3:\n      o1: {inputs: [I1], cost: -1, selectivity: 1.0}\n      ^^\n"
+            "operator o1 has the cost -1. Give zero or more.",
+        ),
+        (
+            "cpu: 1.0",
+            "cpu: 0",
+            "full.yaml, line 7:\n    nodes: {n1: {cpu: 0, bandwidth: 12500000}, n2: {}}\n"
+            "            ^^\nnode n1 has the cpu 0. Give more than zero.",
+        ),
+        (
+            "inputs: [I1], cost: 0.014",
+            "inputs: [I3], cost: 0.014",
+            "full.yaml, line 3:\n      o1: {inputs: [I3], cost: 0.014, selectivity: 1.0}\n"
+            "      ^^\n"
+            "operator o1 reads I3, which does not exist",
+        ),
+        (
+            "I2: {}}",
+            "I2: {}, I9: {}}",
+            "full.yaml, line 1:\n"
+            "    inputs: {I1: {rate: 100, lower: 5, peak: 300, tuple_bytes: 60}, I2: {}, I9: {}}\n"
+            "                                                                            ^^\n"
+            "nobody reads input I9. Remove it, or let an operator read it.",
+        ),
+        (
+            ", window: 10",
+            "",
+            "full.yaml, line 5:\n      j1: {kind: join, inputs: [o1, o4], cost: 0.00001, "
+            "selectivity: 0.1}\n      ^^\njoin j1 has the window None. "
+            "Give the seconds within which tuples meet: window: 10.",
+        ),
+        (
+            "kind: join",
+            "kind: joint",
+            "full.yaml, line 5:\n      j1: {kind: joint, inputs: [o1, o4], cost: 0.00001, "
+            "selectivity: 0.1, window: 10}\n      ^^\noperator j1 is of kind joint; the kinds are "
+            "operator, filter, switch, map, union, aggregate, join, table_join, python, sql_read, "
+            "sql_write. Did you mean join?",
+        ),
+        (
+            "node: n2",
+            "node: n3",
+            "full.yaml, line 6:\n      w1: {kind: sql_write, inputs: [o1], cost: 0.01, table: t1, "
+            "node: n3}\n      ^^\noperator w1 is put on n3; the nodes are n1, n2",
+        ),
+        (
+            "selectivity: varying",
+            "selectivty: 1",
+            "full.yaml, line 4:\n      o4: {inputs: I2, cost: 0.01, selectivty: 1}\n"
+            "                                   ^^^^^^^^^^\n"
+            "no key selectivty in operator o4; the keys are kind, inputs, cost, selectivity, "
+            "window, table, unit, varying, sticky, node, tuple_bytes. Did you mean selectivity?",
+        ),
+        (
+            "inputs: [I1], cost: 0.014",
+            "inputs: [j1], cost: 0.014",
+            "full.yaml, line 1:\n"
+            "    inputs: {I1: {rate: 100, lower: 5, peak: 300, tuple_bytes: 60}, I2: {}}\n    ^\n"
+            "these read each other in a circle: j1 -> o1 -> j1. Break it.",
+        ),
+    ],
+)
+def test_errors_point_at_the_text(old: str, new: str, text: str) -> None:
+    with pytest.raises(InputError) as raised:
+        parse_abstract(FULL.replace(old, new), "full.yaml")
+    assert str(raised.value) == text
