@@ -108,9 +108,8 @@ def test_the_two_kinds_of_files_are_told_apart() -> None:
         (
             "inputs: [I1], cost: 0.014",
             "inputs: [j1], cost: 0.014",
-            "full.yaml, line 1:\n"
-            "    inputs: {I1: {rate: 100, lower: 5, peak: 300, tuple_bytes: 60}, I2: {}}\n    ^\n"
-            "these read each other in a circle: j1 -> o1 -> j1. Break it.",
+            "full.yaml, line 3:\n      o1: {inputs: [j1], cost: 0.014, selectivity: 1.0}\n"
+            "      ^^\nthese read each other in a circle: o1 -> j1 -> o1. Break it.",
         ),
     ],
 )
