@@ -18,6 +18,7 @@ from penstock.cli.doctor_command import DOCTOR_EXAMPLES, doctor
 from penstock.cli.explain_command import EXPLAIN_EXAMPLES, explain
 from penstock.cli.failures import reported
 from penstock.cli.run_command import RUN_EXAMPLES, RunCommand, run
+from penstock.cli.study_command import STUDY_EXAMPLES, study
 
 _EXIT_CODES = (
     "Exit codes: 0 fine, 1 your input, 2 usage, 3 something needed is missing or could not be "
@@ -36,6 +37,7 @@ app = typer.Typer(
 app.command(cls=RunCommand, epilog=RUN_EXAMPLES)(run)
 app.command(epilog=EXPLAIN_EXAMPLES)(explain)
 app.command(epilog=DOCTOR_EXAMPLES)(doctor)
+app.command(epilog=STUDY_EXAMPLES)(study)
 app.command(epilog=BENCH_EXAMPLES)(bench)
 
 
