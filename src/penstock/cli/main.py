@@ -17,6 +17,7 @@ from penstock.cli.bench_command import BENCH_EXAMPLES, bench
 from penstock.cli.doctor_command import DOCTOR_EXAMPLES, doctor
 from penstock.cli.explain_command import EXPLAIN_EXAMPLES, explain
 from penstock.cli.failures import reported
+from penstock.cli.plan_command import PLAN_EXAMPLES, plan
 from penstock.cli.run_command import RUN_EXAMPLES, RunCommand, run
 from penstock.cli.study_command import STUDY_EXAMPLES, study
 
@@ -36,6 +37,7 @@ app = typer.Typer(
 )
 app.command(cls=RunCommand, epilog=RUN_EXAMPLES)(run)
 app.command(epilog=EXPLAIN_EXAMPLES)(explain)
+app.command(epilog=PLAN_EXAMPLES)(plan)
 app.command(epilog=DOCTOR_EXAMPLES)(doctor)
 app.command(epilog=STUDY_EXAMPLES)(study)
 app.command(epilog=BENCH_EXAMPLES)(bench)

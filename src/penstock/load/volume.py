@@ -98,13 +98,15 @@ def feasible_polygon(rows: Floats) -> Floats:
     """The corners of a two-dimensional feasible set, counter-clockwise."""
     corners = np.array([(0.0, 0.0), (1.0, 0.0), (0.0, 1.0)])
     for row in rows:
-        corners = _clipped(corners, row)
+        corners = clipped(corners, row, 1.0)
     return corners
 
 
-def _clipped(corners: Floats, row: Floats) -> Floats:
-    """The part of a polygon on the side of the origin."""
-    room = 1.0 - corners @ row
+def clipped(corners: Floats, row: Floats, limit: float) -> Floats:
+    """The part of a polygon where row x <= limit."""
+    if not len(corners):
+        return corners
+    room = limit - corners @ row
     kept: list[Floats] = []
     for at in range(len(corners)):
         before, here = room[at - 1], room[at]

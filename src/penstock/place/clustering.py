@@ -115,11 +115,19 @@ def cluster(problem: Problem, thresholds: Thresholds) -> Ints:
 
     arcs = problem.arcs
     leaders = clusters(
-        np.ascontiguousarray(problem.rows), problem.pinned, arcs.sources, arcs.targets,
-        np.ascontiguousarray(arcs.cpu), np.ascontiguousarray(arcs.bytes), problem.totals,
-        len(problem.nodes), float(thresholds.least_cpu), float(thresholds.least_bytes),
-        float(thresholds.most_weight), thresholds.order.value,
-    )  # fmt: skip
+        np.array(problem.rows),
+        np.array(problem.pinned),
+        np.array(arcs.sources),
+        np.array(arcs.targets),
+        np.array(arcs.cpu),
+        np.array(arcs.bytes),
+        np.array(problem.totals),
+        len(problem.nodes),
+        float(thresholds.least_cpu),
+        float(thresholds.least_bytes),
+        float(thresholds.most_weight),
+        thresholds.order.value,
+    )
     labels: Ints = np.unique(leaders, return_inverse=True)[1].astype(np.int64)
     return labels
 

@@ -37,6 +37,7 @@ def clusters(
     A stream is a candidate while its communication ratio exceeds ``least_cpu`` or its bandwidth
     ratio ``least_bytes``, and its weight is below ``most_weight``.
     """
+    limits = (nodes, least_cpu, least_bytes, most_weight, order)
     load = rows.copy()
     pins = pinned.copy()
     leader = np.arange(len(rows))
@@ -44,10 +45,7 @@ def clusters(
     queue.pop()
     for stream in range(len(sources)):
         u, v = sources[stream], targets[stream]
-        rank, key = _key(
-            load[u], load[v], cpu[stream], bytes[stream], totals, nodes,
-            least_cpu, least_bytes, most_weight, order,
-        )  # fmt: skip
+        rank, key = _key(load[u], load[v], cpu[stream], bytes[stream], totals, *limits)
         if rank < 4.0:
             heapq.heappush(queue, (rank, key, stream))
     while len(queue) > 0:
@@ -55,10 +53,7 @@ def clusters(
         u, v = _leader(leader, sources[stream]), _leader(leader, targets[stream])
         if u == v or (pins[u] >= 0 and pins[v] >= 0 and pins[u] != pins[v]):
             continue
-        rank, key = _key(
-            load[u], load[v], cpu[stream], bytes[stream], totals, nodes,
-            least_cpu, least_bytes, most_weight, order,
-        )  # fmt: skip
+        rank, key = _key(load[u], load[v], cpu[stream], bytes[stream], totals, *limits)
         if rank == old_rank and key == old_key:
             kept, gone = min(u, v), max(u, v)
             leader[gone] = kept

@@ -12,11 +12,13 @@ from penstock.place.balancing import heaviest_first, with_pinned
 from penstock.place.rod import neighbour_lists
 from penstock.place.strategy import Strategy
 
+_ROUNDING = 1e-9
+
 
 class Connected(Strategy):
     """The heaviest unit to the least loaded node, then what it is connected with.
 
-    A node takes connected units while its load at typical rates stays below its fair share.
+    A node takes connected units while its load at typical rates stays within its fair share.
     """
 
     name: ClassVar[str] = "connected"
@@ -52,7 +54,7 @@ def _spread(
     """Gives ``node`` what is connected to it until its share is full; its load afterwards."""
     while frontier:
         near = frontier.pop(0)
-        if assignment[near] != UNPINNED or used + loads[near] >= fair:
+        if assignment[near] != UNPINNED or used + loads[near] > fair * (1 + _ROUNDING):
             continue
         assignment[near] = node
         used += loads[near]

@@ -42,9 +42,9 @@ def rod(problem: Problem) -> Ints:
     starts, neighbours = neighbour_lists(problem)
     assign(
         free[assignment[free] == UNPINNED],
-        np.ascontiguousarray(problem.rows),
+        np.array(problem.rows),
         np.ascontiguousarray(1.0 / (problem.totals[:, np.newaxis] * problem.shares)),
-        problem.lower_point,
+        np.array(problem.lower_point),
         starts,
         neighbours,
         assignment,
