@@ -113,8 +113,10 @@ def test_the_command(only_made_up: None, tmp_path: Path) -> None:
     assert json.loads(told.output) == [made_up().as_dict()]
 
 
-def test_disagreement_exits_with_4(only_made_up: None) -> None:
-    assert CliRunner().invoke(app, ["study", "made-up"]).exit_code == 4
+def test_disagreement_is_a_result_and_marked(only_made_up: None) -> None:
+    told = CliRunner().invoke(app, ["study", "made-up"])
+    assert told.exit_code == 0
+    assert " ✗  rod is ahead" in told.output
 
 
 def test_an_unknown_study(only_made_up: None) -> None:

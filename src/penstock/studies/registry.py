@@ -10,7 +10,15 @@ from penstock.studies.report import Study
 
 ALL = "all"
 
-STUDIES: Mapping[str, str] = {}
+STUDIES: Mapping[str, str] = {
+    "resilience": "feasible-set size against the number of operators",
+    "resilience-inputs": "the same against the number of inputs",
+    "resilience-spread": "how much rivals vary from run to run",
+    "lower-bounds": "what it costs not to know the lower bound of the rates",
+    "clustering": "what clustering gains where streams cost CPU or bandwidth",
+    "random-matrices": "the two bounds of the volume from below",
+    "small-optimum": "small cases against the best plan there is",
+}
 """What each study shows, by the name of its module with - for _."""
 
 
