@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from load.abstract_networks import network_of, random_problem, worked_example
+from penstock.bench.plain_rod import plain_rod
 from penstock.load.feasible import weights
 from penstock.load.problem import placement_problem
 from penstock.load.volume import polygon_volume
 from penstock.model.abstract import AbstractOperator
 from penstock.place.rod import rod
-from place.transcription import plain_rod
 
 
 @given(

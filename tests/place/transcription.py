@@ -6,54 +6,6 @@ import math
 
 from penstock.load.problem import Problem
 
-ROUNDING = 1e-9
-
-
-def plain_rod(problem: Problem) -> list[int]:
-    """Figure 4.9 with the maximum plane distance, lower bounds as in 4.4.1."""
-    rows = problem.rows.tolist()
-    m, n, d = problem.size
-    capacity = problem.capacities.tolist()
-    total_capacity = sum(capacity)
-    total = [sum(rows[j][k] for j in range(m)) for k in range(d)]
-    low = [problem.lower[k] * total[k] / total_capacity for k in range(d)]
-    streams = list(zip(problem.arcs.sources.tolist(), problem.arcs.targets.tolist(), strict=True))
-    near: list[list[int]] = [[] for _ in range(m)]
-    for u, v in streams:
-        near[u].append(v)
-        near[v].append(u)
-    load = [[0.0] * d for _ in range(n)]
-    place = [-1] * m
-    for j, node in enumerate(problem.pinned.tolist()):
-        if node >= 0:
-            place[j] = node
-            for k in range(d):
-                load[node][k] += rows[j][k]
-    order = sorted(range(m), key=lambda j: -math.sqrt(sum(one**2 for one in rows[j])))
-    for j in order:
-        if place[j] >= 0:
-            continue
-        class_one, distances = [], []
-        for i in range(n):
-            weight = [
-                ((load[i][k] + rows[j][k]) / total[k]) / (capacity[i] / total_capacity)
-                for k in range(d)
-            ]
-            if all(one <= 1 + ROUNDING for one in weight):
-                class_one.append(i)
-            norm = math.sqrt(sum(one**2 for one in weight))
-            room = 1 - sum(weight[k] * low[k] for k in range(d))
-            distances.append(room / norm if norm else math.inf)
-        if class_one:
-            cut = {i: sum(place[o] >= 0 and place[o] != i for o in near[j]) for i in class_one}
-            chosen = min(class_one, key=lambda i: (cut[i], i))
-        else:
-            chosen = max(range(n), key=lambda i: (distances[i], -i))
-        place[j] = chosen
-        for k in range(d):
-            load[chosen][k] += rows[j][k]
-    return place
-
 
 def plain_clusters(
     problem: Problem, least_cpu: float, least_bytes: float, most_weight: float, order: str

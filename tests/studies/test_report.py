@@ -70,7 +70,7 @@ def test_the_stable_form() -> None:
 
 def test_files_are_the_same_every_time(tmp_path: Path) -> None:
     first, second = (write(made_up(), tmp_path / name) for name in ("a", "b"))
-    assert [path.name for path in first] == ["made-up.csv", "sizes.csv", "lines.svg", "cloud.svg"]
+    assert [path.name for path in first] == ["summary.csv", "sizes.csv", "lines.svg", "cloud.svg"]
     for one, other in zip(first, second, strict=True):
         assert one.read_bytes() == other.read_bytes()
     assert first[1].read_text().splitlines()[:2] == ["operators,algorithm,ratio", "25,rod,0.25"]

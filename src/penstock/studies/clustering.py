@@ -22,7 +22,7 @@ COMMUNICATION, BANDWIDTH = "communication", "bandwidth"
 
 def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     """Clustered ROD over plain ROD and over connected load balancing."""
-    graphs = 2 if quick else 20
+    graphs = 4 if quick else 20
     points = [
         (what, size, value, graph)
         for what, values in ((COMMUNICATION, TRANSFER_RATIOS), (BANDWIDTH, LINK_RATIOS))

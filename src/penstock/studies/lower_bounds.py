@@ -45,12 +45,12 @@ WRONG = (0.89, 0.83, 0.55, 0.32)
 _APART = 0.1
 _INPUTS = 5
 _LOG2_COUNTED = 15
-_BOUNDS = 100
+_BOUNDS = 25
 
 
 def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     """The mean penalty of taking the origin, or a wrong point, for the lower bound."""
-    graphs = 3 if quick else 20
+    graphs = 30 if quick else 80
     points = [(size, graph) for size in SIZES for graph in range(graphs)]
     found = [one for part in run(measured, points, say) for one in part]
     table = records("lower-bounds", found)

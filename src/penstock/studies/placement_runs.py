@@ -56,9 +56,9 @@ def searched(problem: Problem) -> Ints:
     return LocalSearch(5e6).place(problem, np.random.default_rng(0))
 
 
-def mean_by(table: Table, value: str, **wanted: Value) -> float:
+def mean_by(table: Table, column: str, /, **wanted: Value) -> float:
     """The mean of a column over the rows with these values."""
-    return float(np.mean([_number(one) for one in table.where(**wanted).column(value)]))
+    return float(np.mean([_number(one) for one in table.where(**wanted).column(column)]))
 
 
 def _number(value: Value) -> float:

@@ -24,17 +24,18 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     matrices = 2_000 if quick else MATRICES
     found = [one for part in run(measured, range(matrices // _PER_POINT), say) for one in part]
     table = records("random-matrices", found)
-    common = {"kind": "scatter", "y_label": "volume / ideal volume"}
     figures = (
         Figure(
             "axis-bound", "random-matrices", "g", "ratio", bound="axis_bound",
-            title="Volume against the product of least axis distances", x_label="g", **common,
+            title="Volume against the product of least axis distances", x_label="g",
+            kind="scatter", y_label="volume / ideal volume",
         ),
         Figure(
             "plane-bound", "random-matrices", "r", "ratio", bound="ball_bound",
-            title="Volume against the least plane distance", x_label="r / r*", **common,
+            title="Volume against the least plane distance", x_label="r / r*",
+            kind="scatter", y_label="volume / ideal volume",
         ),
-    )  # type: ignore[arg-type]  # fmt: skip
+    )  # fmt: skip
     setup = (
         f"{matrices} random weight matrices of {NODES} nodes and {INPUTS} inputs, exact volumes."
     )

@@ -8,10 +8,11 @@ equal size; the numbers are those that give their picture.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from penstock.load.linear import Arcs
 from penstock.load.problem import Problem, placement_problem
 from penstock.model.abstract import (
     AbstractInput,
@@ -48,8 +49,29 @@ _NETWORK_OVER_LINK = 10.0
 
 
 def tree_problem(trees: Trees, rng: np.random.Generator) -> Problem:
-    """The placement problem of random trees on equal nodes."""
-    return placement_problem(tree_network(trees, rng))
+    """The placement problem of random trees on equal nodes.
+
+    ROD places equal units in the order of their numbers. Where all are alike, those must not
+    follow the trees from the roots to the leaves: nodes would get either the busy inner parts of
+    trees or the quiet leaves. So they are shuffled.
+    """
+    problem = placement_problem(tree_network(trees, rng))
+    return _shuffled(problem, rng) if trees.alike else problem
+
+
+def _shuffled(problem: Problem, rng: np.random.Generator) -> Problem:
+    order = rng.permutation(len(problem.units))
+    number = np.argsort(order)
+    arcs = problem.arcs
+    return replace(
+        problem,
+        units=tuple(problem.units[at] for at in order),
+        members=tuple(problem.members[at] for at in order),
+        rows=problem.rows[order],
+        arcs=Arcs(number[arcs.sources], number[arcs.targets], arcs.cpu, arcs.bytes),
+        sticky=problem.sticky[order],
+        pinned=problem.pinned[order],
+    )
 
 
 def tree_network(trees: Trees, rng: np.random.Generator) -> AbstractNetwork:

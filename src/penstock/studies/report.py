@@ -75,7 +75,7 @@ class Table:
         at = self.columns.index(name)
         return [row[at] for row in self.rows]
 
-    def where(self, **wanted: Value) -> Table:
+    def where(self, /, **wanted: Value) -> Table:
         """The rows that have these values."""
         kept = [
             row

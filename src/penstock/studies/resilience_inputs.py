@@ -19,7 +19,7 @@ _RUNS = 10
 
 def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     """The rivals' volume as a part of ROD's, for two to seven inputs."""
-    graphs = 6 if quick else 60
+    graphs = 20 if quick else 60
     points = [(inputs, graph) for inputs in INPUTS for graph in range(graphs)]
     found = [one for part in run(measured, points, say) for one in part]
     table = records("resilience-inputs", found)

@@ -18,7 +18,7 @@ RUNS = 500
 
 def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     """500 runs of every rival on each of a few graphs, compared with ROD's one plan."""
-    graphs, runs = (2, 200) if quick else (8, RUNS)
+    graphs, runs = (4, 200) if quick else (8, RUNS)
     points = [(size, graph, runs) for size in SIZES for graph in range(graphs)]
     found = [one for part in run(measured, points, say) for one in part]
     table = records("resilience-spread", found)

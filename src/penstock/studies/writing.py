@@ -26,7 +26,7 @@ def write(report: StudyReport, folder: Path) -> tuple[Path, ...]:
 
 def _written(report: StudyReport, folder: Path) -> list[Path]:
     rows = tuple(tuple(getattr(row, name) for name in _ROW_COLUMNS) for row in report.rows)
-    paths = [_write_csv(Table(report.study, _ROW_COLUMNS, rows), folder)]
+    paths = [_write_csv(Table("summary", _ROW_COLUMNS, rows), folder)]
     paths += [_write_csv(table, folder) for table in report.tables]
     for figure in report.figures:
         path = folder / f"{figure.name}.svg"
