@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from penstock.studies.report import Table
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
+_MANY = 500
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
@@ -49,7 +50,7 @@ def draw(figure: Figure, table: Table, path: Path) -> None:
         axes = canvas.add_subplot()
         _fill(axes, figure, table)
         metadata = {"Date": None} if path.suffix == ".svg" else None
-        canvas.savefig(path, metadata=metadata)
+        canvas.savefig(path, metadata=metadata, dpi=150)
 
 
 def _fill(axes: Any, figure: Figure, table: Table) -> None:
@@ -58,15 +59,19 @@ def _fill(axes: Any, figure: Figure, table: Table) -> None:
         rows = table.where(**{figure.by: group}) if figure.by else table
         style = {"color": COLOURS[number % len(COLOURS)], "label": None if group is None else group}
         if figure.kind == "scatter":
-            axes.scatter(
-                rows.column(figure.x), rows.column(figure.y), s=4, alpha=0.4, linewidths=0, **style
-            )
+            _cloud(axes, rows.column(figure.x), rows.column(figure.y), style)
         else:
             _line(axes, figure, rows, MARKERS[number % len(MARKERS)], style)
     if figure.bound:
         pairs = sorted(zip(table.column(figure.x), table.column(figure.bound), strict=True))
-        axes.plot(*zip(*pairs, strict=True), color="#555555", linewidth=1, label=figure.bound)
+        axes.plot(*zip(*pairs, strict=True), color="#555555", linewidth=1, label="lower bound")
     _label(axes, figure, len(groups) > 1 or bool(figure.bound))
+
+
+def _cloud(axes: Any, xs: list[Any], ys: list[Any], style: dict[str, Any]) -> None:
+    # Thousands of circles make a file that no browser likes; an image of them is as good.
+    many = len(xs) > _MANY
+    axes.scatter(xs, ys, s=4, alpha=0.4, linewidths=0, rasterized=many, **style)
 
 
 def _line(axes: Any, figure: Figure, rows: Table, marker: str, style: dict[str, Any]) -> None:
@@ -90,10 +95,20 @@ def _label(axes: Any, figure: Figure, legend: bool) -> None:
         axes.set_xscale("log")
     if figure.log_y:
         axes.set_yscale("log")
+        _plain_ticks(axes.yaxis, axes.get_ylim())
     else:
         axes.set_ylim(bottom=0)
     axes.grid(alpha=0.25)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     if legend:
-        axes.legend(frameon=False, fontsize=8)
+        axes.legend(frameon=False, fontsize=8, title=figure.by or None, title_fontsize=8)
+
+
+def _plain_ticks(axis: Any, limits: tuple[float, float]) -> None:
+    """Numbers instead of powers of ten; between those of ten only where there are few."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    plain = FuncFormatter(lambda value, _: f"{value:g}")
+    axis.set_major_formatter(plain)
+    axis.set_minor_formatter(plain if limits[1] < 10 * limits[0] else NullFormatter())

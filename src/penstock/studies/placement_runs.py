@@ -61,6 +61,11 @@ def mean_by(table: Table, column: str, /, **wanted: Value) -> float:
     return float(np.mean([_number(one) for one in table.where(**wanted).column(column)]))
 
 
+def median_by(table: Table, column: str, /, **wanted: Value) -> float:
+    """The median of a column over the rows with these values."""
+    return float(np.median([_number(one) for one in table.where(**wanted).column(column)]))
+
+
 def _number(value: Value) -> float:
     assert isinstance(value, int | float)
     return float(value)

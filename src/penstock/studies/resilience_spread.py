@@ -32,46 +32,44 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
 
 
 def measured(point: tuple[int, int, int]) -> list[dict[str, Value]]:
-    """Percentiles of every rival's volume over ROD's on one graph."""
+    """The volume of every run of every rival over ROD's on one graph."""
     size, graph, runs = point
     rng = rng_of("resilience-spread", size, graph)
     problem = tree_problem(Trees(size), rng)
     ours = ratio(problem, rod(problem), 7)
-    found: list[dict[str, Value]] = []
-    for name, place in RIVALS.items():
-        drawn = [ratio(problem, place(problem, rng), 7) / ours for _ in range(runs)]
-        for percent in (0, 10, 25, 50, 75, 90, 100):
-            found.append(
-                {
-                    "operators": size,
-                    "graph": graph,
-                    "algorithm": name,
-                    "percentile": percent,
-                    "to_rod": float(np.percentile(drawn, percent)),
-                }
-            )
-    return found
+    return [
+        {
+            "operators": size,
+            "graph": graph,
+            "algorithm": name,
+            "to_rod": ratio(problem, place(problem, rng), 7) / ours,
+        }
+        for name, place in RIVALS.items()
+        for _ in range(runs)
+    ]
+
+
+def _percentiles(table: Table, name: str, percent: float) -> list[float]:
+    """A percentile of a rival's runs, for each graph."""
+    graphs = dict.fromkeys(zip(table.column("operators"), table.column("graph"), strict=True))
+    return [
+        float(np.percentile(numbers(part.column("to_rod")), percent))
+        for size, graph in graphs
+        for part in [table.where(operators=size, graph=graph, algorithm=name)]
+    ]
 
 
 def _rows(table: Table) -> list[Row]:
     rows = []
-    best = numbers(table.where(percentile=100).column("to_rod"))
-    below = float(np.mean(np.array(best) < 1))
+    best = [one for name in RIVALS for one in _percentiles(table, name, 100)]
     for name in RIVALS:
-        low, high = (
-            float(np.mean(numbers(table.where(algorithm=name, percentile=one).column("to_rod"))))
-            for one in (10, 90)
-        )
-        rows.append(
-            within(
-                f"{name}: 90th over 10th percentile", None, high / low, low=1.5,
-                note="the source: varies significantly",
-            )
-        )  # fmt: skip
-        middle = numbers(table.where(algorithm=name, percentile=50).column("to_rod"))
-        rows.append(
-            within(f"{name}: median over ROD, mean", None, float(np.mean(middle)), high=1.0)
-        )
-    note = "the source: in most cases; the exceptions are small graphs"
+        low, middle, high = (float(np.mean(_percentiles(table, name, one))) for one in (10, 50, 90))
+        note = "the source: varies significantly"
+        rows += [
+            within(f"{name}: 90th over 10th percentile", None, high / low, low=1.5, note=note),
+            within(f"{name}: median over ROD, mean", None, middle, high=1.0),
+        ]
+    note = "the source: in most cases"
+    below = float(np.mean(np.array(best) < 1))
     rows.append(within("cases whose best run is below ROD", None, below, low=0.5, note=note))
     return rows
