@@ -85,7 +85,7 @@ def test_figures(tmp_path: Path) -> None:
     path = tmp_path / "plans.svg"
     assert plan(ABSTRACT, "--figure", str(path)).exit_code == 0
     text = path.read_text()
-    assert "packets per second" in text and "of ideal" in text
+    assert "packets per second" in text and "rod" in text
     told = plan(ABSTRACT, "--figure", str(tmp_path / "plans.poem"))
     assert "Name a file that ends in .svg, .png or .pdf." in str(told.exception)
 

@@ -13,8 +13,9 @@ from penstock.load.problem import placement_problem
 from penstock.model.abstract import AbstractNetwork
 from penstock.model.estimates import OperatorEstimate
 from penstock.model.network import NodeSpec
+from penstock.place.fragments import placed_fragments
 from penstock.place.fuse import fuse
-from penstock.place.rod import rod
+from penstock.place.rod import Rod, rod
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 COSTS = CostTable({"aggregate": 3.0, "join": 18.0, "filter": 1.0}, "here", "2026-01-01")
@@ -96,3 +97,15 @@ def test_nothing_to_place_on() -> None:
         "the deployment names no nodes to place anything on. "
         "Add some: nodes: {a: {cores: 1}, b: {cores: 1}}."
     )
+
+
+def test_tied_fragments_go_to_the_same_node() -> None:
+    to = 'to: {table: loads, database: "sqlite:///ami.db"}'
+    text = TEXT.replace(
+        "peaks: SELECT ts, home, kwh FROM readings WHERE kwh > 3",
+        f'peaks: {{sql: "SELECT home, kwh FROM readings WHERE kwh > 3", {to}}}',
+    ).replace("on: b", to)
+    network = parse_deployment(text, "meters.yaml", Path()).network
+    places = placed_fragments(network, fuse(network), NODES, Rod(), COSTS, {"readings": 10.0})
+    assert set(places) == {"hourly", "peaks", "tops"}
+    assert places["peaks"] == places["tops"]

@@ -62,7 +62,7 @@ def plan(
     if figure is not None:
         from penstock.cli.plan_figure import draw_plans
 
-        draw_plans(asked.problem, plans, axes, figure)
+        draw_plans(asked.problem, plans, name, axes, figure)
     if json:
         typer.echo(json_text.dumps(plans_record(asked, plans, name), indent=2))
     else:
@@ -84,7 +84,7 @@ def _record(asked: Subject, one: Plan) -> dict[str, object]:
     quality = one.quality
     return {
         "algorithm": one.algorithm,
-        "assignment": dict(_nodes(asked, one)),
+        "assignment": _nodes(asked, one),
         "volume_ratio": quality.volume.ratio if quality.volume else None,
         "volume_error": quality.volume.error if quality.volume else None,
         "axis_product": quality.axis_product,
@@ -96,17 +96,17 @@ def _record(asked: Subject, one: Plan) -> dict[str, object]:
 
 
 def _nodes(asked: Subject, one: Plan) -> dict[str, str]:
-    from penstock.place.plan import nodes_by_operator, nodes_by_unit
-
-    by_name = nodes_by_unit if asked.by_unit else nodes_by_operator
-    return dict(by_name(asked.problem, one))
+    return {
+        name: asked.problem.nodes[node]
+        for names, node in zip(asked.names, one.assignment, strict=True)
+        for name in names
+    }
 
 
 def plan_lines(asked: Subject, plans: list[Plan], name: str) -> list[str]:
     """The plans as a table, what it means, where everything goes, and what to know about it."""
     units, nodes, variables = asked.problem.size
-    what = "fragments" if asked.by_unit else "units"
-    head = f"{units} {what} on {nodes} {'node' if nodes == 1 else 'nodes'}, {variables} variables"
+    head = f"{units} {asked.kind} on {nodes} {'node' if nodes == 1 else 'nodes'}, {variables} variables"
     mine = next(one for one in plans if one.algorithm == name)
     notes = [f"note: {one}" for one in (*asked.notes, *mine.quality.notes)]
     return [head, "", *_table(plans, name), "", *_meaning(mine), "", *_places(asked, mine), *notes]

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.errors import InputError
+from penstock.load.feasible import weights
 from penstock.load.problem import Problem
 from penstock.load.slices import Slice, plan_slice, slice_point
 from penstock.place.plan import Plan
@@ -19,13 +20,17 @@ _LEGEND = (
 _FILL, _LINE, _IDEAL = "#56B4E9", "#0072B2", "#000000"
 
 
-def draw_plans(problem: Problem, plans: list[Plan], axes: tuple[int, int], path: Path) -> None:
-    """Draws the feasible sets of the first few plans that differ, in the ideal one."""
+def draw_plans(
+    problem: Problem, plans: list[Plan], chosen: str, axes: tuple[int, int], path: Path
+) -> None:
+    """Draws the feasible sets of the plan chosen and of the first few others, in the ideal one.
+
+    Algorithms that share the work out in the same way share a panel.
+    """
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    shown = list({plan.assignment.tobytes(): plan for plan in reversed(plans)}.values())
-    shown = sorted(shown, key=plans.index)[:_MOST]
+    shown = _groups(problem, sorted(plans, key=lambda one: one.algorithm != chosen))[:_MOST]
     down = -(-len(shown) // _ACROSS)
     with rc_context({"svg.hashsalt": "penstock", "svg.fonttype": "none", "font.size": 8}):
         width = 2.6 * min(_ACROSS, len(shown)) + 0.4
@@ -35,8 +40,8 @@ def draw_plans(problem: Problem, plans: list[Plan], axes: tuple[int, int], path:
         ).ravel()
         for axis in grid[len(shown) :]:
             axis.set_visible(False)
-        for axis, plan in zip(grid, shown, strict=False):
-            _panel(axis, plan, plan_slice(problem, plan.assignment, axes))
+        for axis, group in zip(grid, shown, strict=False):
+            _panel(axis, group, plan_slice(problem, group[0].assignment, axes))
         canvas.supxlabel(f"{problem.variables[axes[0]]} per second{_LEGEND}", fontsize=9)
         canvas.supylabel(f"{problem.variables[axes[1]]} per second", fontsize=9)
         held = _held(problem, axes)
@@ -51,7 +56,23 @@ def draw_plans(problem: Problem, plans: list[Plan], axes: tuple[int, int], path:
             ) from None
 
 
-def _panel(axis: Any, plan: Plan, part: Slice) -> None:
+def _groups(problem: Problem, plans: list[Plan]) -> list[list[Plan]]:
+    """Plans with the same limits together, whichever node has which of them."""
+    groups: dict[object, list[Plan]] = {}
+    for plan in plans:
+        rows = sorted(map(tuple, weights(problem, plan.assignment).round(9).tolist()))
+        groups.setdefault(tuple(rows), []).append(plan)
+    return list(groups.values())
+
+
+def _title(group: list[Plan]) -> str:
+    names = [plan.algorithm for plan in group]
+    name = ", ".join(names[:2]) + (f" + {len(names) - 2}" if names[2:] else "")
+    found = group[0].quality.volume
+    return name if found is None else f"{name}: {found.ratio:.2f}"
+
+
+def _panel(axis: Any, group: list[Plan], part: Slice) -> None:
     axis.fill(*part.feasible.T, color=_FILL, alpha=0.6, linewidth=0)
     axis.plot(*_closed(part.ideal).T, color=_IDEAL, linewidth=1.2)
     x_most, y_most = part.ideal.max(axis=0)
@@ -62,11 +83,7 @@ def _panel(axis: Any, plan: Plan, part: Slice) -> None:
     x_least, y_least = part.ideal.min(axis=0)
     axis.set_xlim(x_least, x_least + 1.05 * (x_most - x_least))
     axis.set_ylim(y_least, y_least + 1.05 * (y_most - y_least))
-    found = plan.quality.volume
-    axis.set_title(
-        plan.algorithm if found is None else f"{plan.algorithm}: {found.ratio:.2f} of ideal",
-        fontsize=9,
-    )
+    axis.set_title(_title(group), fontsize=9)
     for side in ("top", "right"):
         axis.spines[side].set_visible(False)
 

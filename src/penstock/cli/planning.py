@@ -20,6 +20,7 @@ from penstock.load.problem import Problem, placement_problem
 from penstock.model.abstract import AbstractInput, AbstractNetwork, AbstractNode, AbstractOperator
 from penstock.model.network import Deployment, NodeSpec
 from penstock.place.exhaustive import Exhaustive, is_small
+from penstock.place.fragments import fragments_by_unit
 from penstock.place.fuse import fuse
 from penstock.place.plan import Plan, best_first, misfits, planned
 from penstock.place.registry import GROUP, strategies, strategy_called
@@ -30,11 +31,12 @@ DEFAULT = "rod"
 
 @dataclass(frozen=True)
 class Subject:
-    """What a file asks to be placed; ``by_unit`` says that people know it by its units."""
+    """What a file asks to be placed: ``names`` are what people call the parts of each unit."""
 
     problem: Problem
     algorithm: str
-    by_unit: bool
+    kind: str
+    names: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...]
 
 
@@ -46,7 +48,8 @@ def subject(path: Path, nodes: int | None) -> Subject:
         if nodes is not None:
             network = _resized(network, nodes)
         problem = placement_problem(network)
-        return Subject(problem, DEFAULT, False, (*problem.notes, *misfits(problem)))
+        notes = (*problem.notes, *misfits(problem))
+        return Subject(problem, DEFAULT, "units", problem.members, notes)
     return _deployed(parse_deployment(text, str(path), path.parent), nodes)
 
 
@@ -72,7 +75,8 @@ def _deployed(deployment: Deployment, nodes: int | None) -> Subject:
         )
     )
     notes = (*unmeasured_kinds(fragments, costs), *problem.notes, *misfits(problem))
-    return Subject(problem, deployment.placement or DEFAULT, True, notes)
+    names = fragments_by_unit(problem, fragments)
+    return Subject(problem, deployment.placement or DEFAULT, "fragments", names, notes)
 
 
 def competitors(problem: Problem, algorithm: str) -> list[Strategy]:

@@ -174,8 +174,8 @@ class AbstractNetwork:
     def __post_init__(self) -> None:
         _check_filled(self)
         names = [*(one.name for one in self.inputs), *(one.name for one in self.operators)]
-        _check_differ(names, "input or operator")
-        _check_differ([node.name for node in self.nodes], "node")
+        _check_differ(names, "inputs or operators")
+        _check_differ([node.name for node in self.nodes], "nodes")
         _at_least_zero("the network", "transfer_cost", self.transfer_cost_s)
         if self.bandwidth_per_s is not None:
             _above_zero("the network", "bandwidth", self.bandwidth_per_s)
@@ -228,7 +228,7 @@ def _check_differ(names: list[str], what: str) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise InputError(f"two of an {what} are called {name}", hint="Rename one of them.")
+            raise InputError(f"two {what} are called {name}", hint="Rename one of them.")
         seen.add(name)
 
 

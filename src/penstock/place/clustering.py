@@ -3,12 +3,13 @@
 Moving a stream between nodes costs CPU at both ends and bandwidth in between. Where that is large
 compared with the work of an end, its two ends are merged, unless the cluster would become too
 heavy to be balanced. Which thresholds are best depends on the network, so a small grid of them is
-tried and the plan whose nearest hyperplane is farthest away is kept.
+tried and the best plan kept. The source keeps the one whose nearest hyperplane is farthest away;
+that stands in for the volume, and where the volume itself can be measured it decides.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import ClassVar
@@ -20,12 +21,17 @@ from penstock.load.bandwidth import is_abundant, is_limited
 from penstock.load.feasible import anchored, plane_distance, weights
 from penstock.load.linear import Arcs
 from penstock.load.problem import Problem
+from penstock.load.volume import MOST_VARIABLES, directions, volume
 from penstock.place.rod import rod
 from penstock.place.strategy import Strategy
 
+Measure = Callable[[Problem, Ints], float]
+"""How good a plan is; more is better."""
+
+_LOG2_POINTS = 8
 RATIO_STEPS = (0.0, 0.1, 0.3, 0.9)
 """Thresholds of the ratios that are tried, as parts of the median ratio."""
-MOST_WEIGHTS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)
+MOST_WEIGHTS = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0)
 """Thresholds of the weight that are tried; 1 is what a node holds of a stream in the ideal plan."""
 
 
@@ -60,9 +66,13 @@ class ClusteredRod(Strategy):
         return clustered_rod(problem)
 
 
-def clustered_rod(problem: Problem) -> Ints:
-    """The plan with the largest minimum plane distance of the sweep, plain ROD included."""
-    return max(candidates(problem), key=lambda plan: _distance(problem, plan))
+def clustered_rod(problem: Problem, measure: Measure | None = None) -> Ints:
+    """The plan of the sweep that is best by ``measure``, plain ROD's included; ties: the first.
+
+    Without one that is the volume, or the plane distance if there are too many variables.
+    """
+    better = measure or (by_volume if problem.size[2] <= MOST_VARIABLES else by_distance)
+    return max(candidates(problem), key=lambda plan: better(problem, plan))
 
 
 def candidates(problem: Problem) -> Iterator[Ints]:
@@ -76,9 +86,20 @@ def candidates(problem: Problem) -> Iterator[Ints]:
             yield rod(merged_units(problem, labels))[labels]
 
 
-def _distance(problem: Problem, plan: Ints) -> float:
+def by_distance(problem: Problem, plan: Ints) -> float:
+    """The least plane distance of a plan, links included: what the source goes by."""
     rows = anchored(weights(problem, plan), problem.lower_point)
     return 0.0 if rows is None else plane_distance(rows)
+
+
+def by_volume(problem: Problem, plan: Ints) -> float:
+    """The volume of a plan, along a few directions."""
+    rows = anchored(weights(problem, plan), problem.lower_point)
+    if rows is None:
+        return 0.0
+    found = volume(rows, directions(rows.shape[1], _LOG2_POINTS))
+    assert found is not None
+    return found.ratio
 
 
 def sweep(problem: Problem) -> Iterator[Thresholds]:

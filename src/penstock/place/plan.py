@@ -113,13 +113,6 @@ def _merit(quality: Quality) -> tuple[float, float]:
     return -(quality.volume.ratio if quality.volume else 0.0), -quality.plane_distance
 
 
-def nodes_by_unit(problem: Problem, plan: Plan) -> Mapping[str, str]:
-    """The name of the node of every unit."""
-    return {
-        unit: problem.nodes[node] for unit, node in zip(problem.units, plan.assignment, strict=True)
-    }
-
-
 def nodes_by_operator(problem: Problem, plan: Plan) -> Mapping[str, str]:
     """The name of the node of every operator."""
     return {
