@@ -106,7 +106,8 @@ def _nodes(asked: Subject, one: Plan) -> dict[str, str]:
 def plan_lines(asked: Subject, plans: list[Plan], name: str) -> list[str]:
     """The plans as a table, what it means, where everything goes, and what to know about it."""
     units, nodes, variables = asked.problem.size
-    head = f"{units} {asked.kind} on {nodes} {'node' if nodes == 1 else 'nodes'}, {variables} variables"
+    on = "node" if nodes == 1 else "nodes"
+    head = f"{units} {asked.kind} on {nodes} {on}, {variables} variables"
     mine = next(one for one in plans if one.algorithm == name)
     notes = [f"note: {one}" for one in (*asked.notes, *mine.quality.notes)]
     return [head, "", *_table(plans, name), "", *_meaning(mine), "", *_places(asked, mine), *notes]
