@@ -121,9 +121,10 @@ def _bandwidth_rows(table: Table, size: int) -> list[Row]:
         value: median_by(table, "over_plain", operators=size, value=value) for value in LINK_RATIOS
     }
     note = "the source: no gain"
+    busy = f"{note}; but operators with three readers need more of a link than of a CPU"
     return [
         within(f"{size} operators, link ratio 0.2: gain", 1.0, gains[0.2], 0.999, 1.001, note),
-        within(f"{size} operators, link ratio 0.8: gain", 1.0, gains[0.8], 0.999, 1.05, note),
+        within(f"{size} operators, link ratio 0.8: gain", 1.0, gains[0.8], 0.999, 1.05, busy),
         within(f"{size} operators, link ratio 2: gain", None, gains[2.0], low=1.2),
         within(f"{size} operators, link ratio 10: gain", None, gains[10.0], low=gains[2.0]),
     ]
