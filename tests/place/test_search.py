@@ -60,12 +60,12 @@ def test_a_step_is_the_best_move_or_swap(seed: int, kind: dict[str, float]) -> N
 
 
 @given(st.integers(0, 10_000), KINDS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_never_worse_than_rod_and_always_the_same(seed: int, kind: dict[str, float]) -> None:
     problem = random_problem(seed, units=15, **kind)  # type: ignore[arg-type]
-    found = local_search(problem, 3e5, lambda: False)
+    found = local_search(problem, 1e5, lambda: False)
     assert exact(problem, found) >= exact(problem, rod(problem)) - 1e-3
-    assert (found == local_search(problem, 3e5, lambda: False)).all()
+    assert (found == local_search(problem, 1e5, lambda: False)).all()
 
 
 def test_pinned_units_are_not_searched() -> None:
