@@ -11,7 +11,7 @@ import numpy as np
 
 from penstock.cli.rates_known import known_rates
 from penstock.errors import UsageError, listed, suggestion
-from penstock.lang.abstract import is_abstract, parse_abstract
+from penstock.lang.abstract import abstract_in
 from penstock.lang.deployment import parse_deployment
 from penstock.lang.files import text_of
 from penstock.load.bridge import abstract_network, unmeasured_kinds
@@ -43,8 +43,8 @@ class Subject:
 def subject(path: Path, nodes: int | None) -> Subject:
     """The problem in a deployment file or an abstract network; on ``nodes`` nodes, if given."""
     text = text_of(path)
-    if is_abstract(text, str(path)):
-        network = parse_abstract(text, str(path))
+    network = abstract_in(text, str(path))
+    if network is not None:
         if nodes is not None:
             network = _resized(network, nodes)
         problem = placement_problem(network)

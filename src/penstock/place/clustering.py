@@ -29,6 +29,8 @@ Measure = Callable[[Problem, Ints], float]
 """How good a plan is; more is better."""
 
 _LOG2_POINTS = 8
+_LARGE = 5_000_000
+"""From so many units times nodes on a coarser grid is tried, so that it takes seconds."""
 RATIO_STEPS = (0.0, 0.1, 0.3, 0.9)
 """Thresholds of the ratios that are tried, as parts of the median ratio."""
 MOST_WEIGHTS = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0)
@@ -113,8 +115,9 @@ def sweep(problem: Problem) -> Iterator[Thresholds]:
         _median_ratio(problem, problem.arcs.cpu),
         _median_ratio(problem, problem.arcs.bytes),
     )
-    for step in RATIO_STEPS if by_cpu or by_bytes else ():
-        for most_weight in MOST_WEIGHTS:
+    is_large = problem.size[0] * problem.size[1] > _LARGE
+    for step in (RATIO_STEPS[::2] if is_large else RATIO_STEPS) if by_cpu or by_bytes else ():
+        for most_weight in MOST_WEIGHTS[1::4] if is_large else MOST_WEIGHTS:
             for order in orders:
                 yield Thresholds(
                     step * cpu if by_cpu else np.inf,

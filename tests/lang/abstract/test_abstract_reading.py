@@ -1,11 +1,15 @@
 """Reading abstract networks, and errors that point at the text."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 
 from penstock.errors import InputError
-from penstock.lang.abstract import is_abstract, parse_abstract, read_abstract
+from penstock.lang.abstract import abstract_in, parse_abstract, read_abstract
+from penstock.lang.abstract.quick import network_of_json
 
 FULL = """\
 inputs: {I1: {rate: 100, lower: 5, peak: 300, tuple_bytes: 60}, I2: {}}
@@ -42,8 +46,39 @@ def test_json_reads_the_same(tmp_path: Path) -> None:
 
 
 def test_the_two_kinds_of_files_are_told_apart() -> None:
-    assert is_abstract(FULL, "full.yaml")
-    assert not is_abstract("streams: {a: {}}\n", "ami.yaml")
+    assert abstract_in(FULL, "full.yaml") == parse_abstract(FULL, "full.yaml")
+    assert abstract_in("streams: {a: {}}\n", "ami.yaml") is None
+    assert abstract_in('{"streams": {"a": {}}}', "ami.json") is None
+
+
+def test_json_and_yaml_give_the_same_network() -> None:
+    plain = YAML(typ="safe", pure=True).load(FULL)
+    plain["operators"]["o4"]["inputs"] = ["I2"]
+    quick = network_of_json(json.dumps(plain))
+    slow = parse_abstract(FULL, "full.yaml")
+    assert quick is not None
+    assert quick.operators[1].is_varying and slow.operators[1].is_varying
+    assert replace(quick, operators=slow.operators) == slow
+    assert [one.name for one in quick.operators] == [one.name for one in slow.operators]
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ('{"inputs": {"I": {}}, "operators": {"o": {"inputs": ["I"], "cost": -1}}, '
+         '"nodes": {"n": {}}}', "operator o has the cost -1. Give zero or more."),
+        ('{"inputs": {"I": {}}, "operators": {"o": {"inputs": ["I"], "cost": "1"}}, '
+         '"nodes": {"n": {}}}', "cost of operator o must be a number; it is '1'"),
+        ('{"inputs": {"I": {}, "I": {}}, "operators": {}, "nodes": {}}', "has the key I twice"),
+        ('{"inputs": {"I": {}}, "operators": {"o": {"inputs": ["I"], "cost": 1, "x": 2}}, '
+         '"nodes": {"n": {}}}', "no key x in operator o; the keys are kind, inputs"),
+    ],
+)  # fmt: skip
+def test_odd_json_gets_the_errors_of_yaml(text: str, error: str) -> None:
+    with pytest.raises(InputError) as raised:
+        parse_abstract(text, "a.json")
+    assert error in str(raised.value)
+    assert str(raised.value).startswith("a.json, line 1:")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from penstock.errors import InputError
+from penstock.lang.abstract.quick import network_of_json
 from penstock.lang.deployment.yamlfile import Section, Value, YamlFile
 from penstock.lang.files import text_of
 from penstock.model.abstract import AbstractInput, AbstractNetwork, AbstractNode, AbstractOperator
@@ -32,13 +33,16 @@ _NETWORK = ("bandwidth", "transfer_cost")
 _T = TypeVar("_T")
 
 
-def is_abstract(text: str, origin: str) -> bool:
-    """Whether a text is meant as an abstract network rather than as a deployment.
+def abstract_in(text: str, origin: str) -> AbstractNetwork | None:
+    """The abstract network that ``text`` describes, or None if it is meant as a deployment.
 
-    >>> is_abstract("operators: {}", "a.yaml"), is_abstract("streams: {}", "a.yaml")
-    (True, False)
+    >>> abstract_in("streams: {}", "a.yaml") is None
+    True
     """
-    return "operators" in YamlFile(origin, text).root().entries()
+    if (found := network_of_json(text)) is not None:
+        return found
+    root = YamlFile(origin, text).root()
+    return _network(root) if "operators" in root.entries() else None
 
 
 def read_abstract(path: Path) -> AbstractNetwork:
@@ -59,7 +63,10 @@ def parse_abstract(text: str, origin: str) -> AbstractNetwork:
     >>> [operator.name for operator in network.operators], network.nodes[1].cpu
     (['o1', 'j1'], 2)
     """
-    root = YamlFile(origin, text).root()
+    return network_of_json(text) or _network(YamlFile(origin, text).root())
+
+
+def _network(root: Value) -> AbstractNetwork:
     top = root.section(_SECTIONS)
     inputs = tuple(_each(top, "inputs", _input))
     operators = tuple(_each(top, "operators", _operator))
@@ -104,8 +111,8 @@ def _each(top: Section, section: str, read: Callable[[str, Section], _T]) -> Ite
         "operators": (_OPERATOR, "operator"),
         "nodes": (_NODE, "node"),
     }[section]
-    for name, value in top[section].entries().items():
-        key = top[section].key_node(name)
+    whole = top[section]
+    for (name, value), (key, _) in zip(whole.entries().items(), whole.node.value, strict=True):
         named = Value(value.file, value.node, f"{kind} {name}", key)
         found = Section(named, {}) if value.is_nothing else named.section(allowed)
         with named.pointing():
