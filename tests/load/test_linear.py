@@ -119,3 +119,12 @@ def test_unknown_rates_are_averages_and_said_so() -> None:
     assert problem.notes == (
         "no typical rate is known of B; planners that need one take an average",
     )
+
+
+def test_an_unknown_rate_is_at_least_its_lower_bound() -> None:
+    network = AbstractNetwork(
+        (AbstractInput("A", 1.0), AbstractInput("B", lower_per_s=50.0)),
+        (AbstractOperator("a", ("A",), 0.01), AbstractOperator("b", ("B",), 0.01)),
+        (AbstractNode("n1"), AbstractNode("n2")),
+    )
+    assert placement_problem(network).rates.tolist() == [1.0, 50.0]

@@ -158,7 +158,8 @@ def _known_rates(model: LoadModel, totals: Floats) -> tuple[Floats, Floats, tupl
     capacity = sum(float(node.cpu) for node in model.network.nodes)
     made = (typical * totals)[~unknown]
     load = float(made.mean()) if len(made) else capacity / 2 / len(totals)
-    rates = np.where(unknown, load / totals, typical)
+    lower = np.array([one.lower for one in model.variables])
+    rates = np.maximum(np.where(unknown, load / totals, typical), lower)
     peaks = np.array([one.peak for one in model.variables])
     peaks = np.where(np.isnan(peaks), rates, peaks)
     names = [one.name for one, open in zip(model.variables, unknown, strict=True) if open]
