@@ -12,7 +12,18 @@ from cli.shell import SOURCE, environment, penstock
 from penstock import __version__
 from penstock.cli.main import app
 
-HEAVY = ("pyspark", "pyarrow", "numpy", "pandas", "sqlglot", "sqlalchemy", "psutil")
+HEAVY = (
+    "pyspark",
+    "pyarrow",
+    "numpy",
+    "pandas",
+    "sqlglot",
+    "sqlalchemy",
+    "psutil",
+    "scipy",
+    "numba",
+    "matplotlib",
+)
 
 
 def test_version() -> None:
@@ -54,7 +65,7 @@ def _machine_is_slow() -> bool:
     return time.monotonic() - began > 0.2
 
 
-@pytest.mark.parametrize("command", ["run", "explain", "doctor", "bench"])
+@pytest.mark.parametrize("command", ["run", "explain", "plan", "study", "doctor", "bench"])
 def test_every_command_shows_examples(command: str) -> None:
     told = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "100"})
     assert told.exit_code == 0

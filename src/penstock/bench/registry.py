@@ -8,6 +8,7 @@ from typing import Any
 
 from penstock.bench.costs import costs, write_table
 from penstock.bench.overhead import overhead
+from penstock.bench.placement import placement
 from penstock.bench.report import Report
 
 Measure = Callable[[bool, Callable[[str], None]], Report]
@@ -40,4 +41,5 @@ def _kept_costs(quick: bool, say: Callable[[str], None]) -> Report:
 BENCHES: Mapping[str, Callable[[bool], Mapping[str, Any]]] = {
     "overhead": _reported(overhead),
     "costs": _reported(_kept_costs),
+    "placement": _reported(placement),
 }

@@ -32,3 +32,10 @@ def bench_names(incomplete: str) -> list[str]:
         return [name for name in (ALL, *benches()) if name.startswith(incomplete)]
     except PenstockError:
         return []
+
+
+def study_names(incomplete: str) -> list[str]:
+    """The studies there are."""
+    from penstock.studies.registry import ALL, STUDIES
+
+    return [name for name in (ALL, *STUDIES) if name.startswith(incomplete)]

@@ -78,18 +78,11 @@ def _text(deployment: Deployment, file: Path) -> str:
 
 def _costs(network: Network) -> Mapping[str, OperatorEstimate]:
     """The expected cost of each operator, from rates that generators keep and measured costs."""
-    from penstock.feeds.generators import paced_rate_per_s
+    from penstock.cli.rates_known import known_rates
     from penstock.load.costs import measured_costs
     from penstock.load.estimate import estimate
-    from penstock.model.sources import GeneratorSource
 
-    rates = {
-        stream.name: rate
-        for stream in network.streams
-        if isinstance(stream.source, GeneratorSource)
-        and (rate := paced_rate_per_s(stream.source.generator, stream.source.options)) is not None
-    }
-    return estimate(network, rates, measured_costs())
+    return estimate(network, known_rates(network), measured_costs())
 
 
 def _mermaid(deployment: Deployment, file: Path) -> str:

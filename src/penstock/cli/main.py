@@ -17,7 +17,9 @@ from penstock.cli.bench_command import BENCH_EXAMPLES, bench
 from penstock.cli.doctor_command import DOCTOR_EXAMPLES, doctor
 from penstock.cli.explain_command import EXPLAIN_EXAMPLES, explain
 from penstock.cli.failures import reported
+from penstock.cli.plan_command import PLAN_EXAMPLES, plan
 from penstock.cli.run_command import RUN_EXAMPLES, RunCommand, run
+from penstock.cli.study_command import STUDY_EXAMPLES, study
 from penstock.cli.system_commands import (
     UP_EXAMPLES,
     down,
@@ -47,7 +49,9 @@ app = typer.Typer(
 )
 app.command(cls=RunCommand, epilog=RUN_EXAMPLES)(run)
 app.command(epilog=EXPLAIN_EXAMPLES)(explain)
+app.command(epilog=PLAN_EXAMPLES)(plan)
 app.command(epilog=DOCTOR_EXAMPLES)(doctor)
+app.command(epilog=STUDY_EXAMPLES)(study)
 app.command(epilog=BENCH_EXAMPLES)(bench)
 app.command(epilog=UP_EXAMPLES)(up)
 for _command in (submit, ls, status, nodes, move, drop, logs, down):

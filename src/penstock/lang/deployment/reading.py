@@ -20,6 +20,7 @@ from penstock.lang.deployment.outside import outside_stream
 from penstock.lang.deployment.scope import Scope
 from penstock.lang.deployment.sizes import memory_bytes
 from penstock.lang.deployment.yamlfile import Section, Value, YamlFile
+from penstock.lang.files import text_of
 from penstock.model.network import Deployment, Network, NodeSpec
 from penstock.model.schema import checked_name
 from penstock.model.sources import RunningSource, Stream
@@ -34,25 +35,7 @@ _QUERY = ("to", "max_latency", "on")
 
 def read_deployment(path: Path) -> Deployment:
     """The deployment that the file at ``path`` describes; it is called like the file."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise InputError(f"no file {path}", hint=_similar_file(path)) from None
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{path} is not UTF-8 text: {error.reason} at byte {error.start}",
-            hint="Save it as UTF-8.",
-        ) from None
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise InputError(f"{path} cannot be read: {reason.lower()}") from None
-    return parse_deployment(text, str(path), path.parent)
-
-
-def _similar_file(path: Path) -> str:
-    if not path.parent.is_dir():
-        return f"There is no folder {path.parent} either."
-    return suggestion(path.name, sorted(one.name for one in path.parent.iterdir()))
+    return parse_deployment(text_of(path), str(path), path.parent)
 
 
 def parse_deployment(

@@ -1,0 +1,56 @@
+"""ROD as its source writes it down: plain loops, to compare the fast one with."""
+
+from __future__ import annotations
+
+import math
+
+from penstock.load.problem import Problem
+
+ROUNDING = 1e-9
+
+
+def plain_rod(problem: Problem) -> list[int]:
+    """Figure 4.9 with the maximum plane distance, lower bounds as in 4.4.1."""
+    rows = problem.rows.tolist()
+    m, n, d = problem.size
+    capacity = problem.capacities.tolist()
+    total_capacity = sum(capacity)
+    total = [sum(rows[j][k] for j in range(m)) for k in range(d)]
+    low = [float(problem.lower[k]) * total[k] / total_capacity for k in range(d)]
+    near = _neighbours(problem)
+    load = [[0.0] * d for _ in range(n)]
+    place: list[int] = problem.pinned.tolist()
+    for j in range(m):
+        if place[j] >= 0:
+            for k in range(d):
+                load[place[j]][k] += rows[j][k]
+    order = sorted(range(m), key=lambda j: -math.sqrt(sum(one**2 for one in rows[j])))
+    for j in [one for one in order if place[one] < 0]:
+        class_one, distances = [], []
+        for i in range(n):
+            weight = [
+                ((load[i][k] + rows[j][k]) / total[k]) / (capacity[i] / total_capacity)
+                for k in range(d)
+            ]
+            if all(one <= 1 + ROUNDING for one in weight):
+                class_one.append(i)
+            norm = math.sqrt(sum(one**2 for one in weight))
+            room = 1 - sum(weight[k] * low[k] for k in range(d))
+            distances.append(room / norm if norm else math.inf)
+        if class_one:
+            cut = {i: sum(place[o] >= 0 and place[o] != i for o in near[j]) for i in class_one}
+            chosen = min(class_one, key=lambda i: (cut[i], i))
+        else:
+            chosen = max(range(n), key=lambda i: (distances[i], -i))
+        place[j] = chosen
+        for k in range(d):
+            load[chosen][k] += rows[j][k]
+    return place
+
+
+def _neighbours(problem: Problem) -> list[list[int]]:
+    near: list[list[int]] = [[] for _ in problem.units]
+    for u, v in zip(problem.arcs.sources.tolist(), problem.arcs.targets.tolist(), strict=True):
+        near[u].append(v)
+        near[v].append(u)
+    return near

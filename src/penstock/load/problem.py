@@ -1,0 +1,167 @@
+"""What a planner is given: units to place, nodes to place them on, what is known about rates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from penstock.errors import InputError, listed
+from penstock.load.arrays import Flags, Floats, Ints, frozen
+from penstock.load.linear import Arcs, LoadModel, load_model
+from penstock.model.abstract import AbstractNetwork
+
+UNPINNED = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Units with their load rows (m x d), the streams between them, and nodes.
+
+    A unit is one operator, or several that have to run on the same node; ``members`` are the
+    operators of each. ``lower``, ``rates`` and ``peaks`` are values of the variables; ``pinned``
+    holds the node a unit must go to, or -1. Bandwidths are infinite where not limited.
+    """
+
+    units: tuple[str, ...]
+    members: tuple[tuple[str, ...], ...]
+    rows: Floats
+    arcs: Arcs
+    variables: tuple[str, ...]
+    nodes: tuple[str, ...]
+    capacities: Floats
+    lower: Floats
+    rates: Floats
+    peaks: Floats
+    bandwidths: Floats
+    total_bandwidth: float
+    sticky: Flags
+    pinned: Ints
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for array in (self.rows, self.capacities, self.lower, self.rates, self.peaks):
+            frozen(array)
+        for one in (self.bandwidths, self.sticky, self.pinned):
+            frozen(one)
+        if not (self.totals > 0).all():
+            raise InputError("a variable that makes no load", hint="Leave it out.")
+        taken = float(self.lower_point.sum())
+        if taken >= 1:
+            raise InputError(
+                f"the lower bounds of the rates alone need {taken:.2f} times the CPU there is",
+                hint="Add nodes or lower the bounds.",
+            )
+
+    @property
+    def size(self) -> tuple[int, int, int]:
+        """Units, nodes, variables."""
+        return len(self.rows), len(self.capacities), self.rows.shape[1]
+
+    @cached_property
+    def totals(self) -> Floats:
+        """The load coefficient of each variable over all units."""
+        return np.asarray(self.rows.sum(axis=0))
+
+    @property
+    def capacity(self) -> float:
+        return float(self.capacities.sum())
+
+    @property
+    def shares(self) -> Floats:
+        """Each node's part of all CPU."""
+        return self.capacities / self.capacity
+
+    @cached_property
+    def lower_point(self) -> Floats:
+        """The lower bound in the space where the ideal hyperplane is x1 + … + xd = 1."""
+        return self.lower * self.totals / self.capacity
+
+    def without_lower_bound(self) -> Problem:
+        """The same, with nothing known about the rates."""
+        return replace(self, lower=np.zeros_like(self.lower))
+
+
+def placement_problem(network: AbstractNetwork) -> Problem:
+    """The problem of placing an abstract network's operators on its nodes.
+
+    Operators of one table or unit become one unit, at the place of the first of them.
+    """
+    return problem_of(load_model(network))
+
+
+def problem_of(model: LoadModel) -> Problem:
+    """The problem of placing the operators of a load model, their units drawn together."""
+    network = model.network
+    names = list(dict.fromkeys(one.group for one in network.operators))
+    number = {name: at for at, name in enumerate(names)}
+    unit_of = np.array([number[one.group] for one in network.operators], dtype=np.int64)
+    rows = np.zeros((len(names), model.coefficients.shape[1]))
+    np.add.at(rows, unit_of, model.coefficients)
+    members: list[list[str]] = [[] for _ in names]
+    for operator, at in zip(network.operators, unit_of, strict=True):
+        members[at].append(operator.name)
+    rates, peaks, assumed = _known_rates(model, rows.sum(axis=0))
+    return Problem(
+        units=tuple(names),
+        members=tuple(map(tuple, members)),
+        rows=rows,
+        arcs=_between_units(model.arcs, unit_of),
+        variables=tuple(one.name for one in model.variables),
+        nodes=tuple(node.name for node in network.nodes),
+        capacities=np.array([float(node.cpu) for node in network.nodes]),
+        lower=np.array([one.lower for one in model.variables]),
+        rates=rates,
+        peaks=peaks,
+        bandwidths=_limits([node.bandwidth_per_s for node in network.nodes]),
+        total_bandwidth=float(_limits([network.bandwidth_per_s])[0]),
+        sticky=_sticky(network, unit_of, len(names)),
+        pinned=_pinned(network, unit_of, len(names)),
+        notes=(*model.notes, *assumed),
+    )
+
+
+def _limits(given: Sequence[float | None]) -> Floats:
+    return np.array([np.inf if one is None else float(one) for one in given])
+
+
+def _sticky(network: AbstractNetwork, unit_of: Ints, units: int) -> Flags:
+    sticky = np.zeros(units, dtype=np.bool_)
+    sticky[unit_of[[one.is_sticky for one in network.operators]]] = True
+    return sticky
+
+
+def _pinned(network: AbstractNetwork, unit_of: Ints, units: int) -> Ints:
+    numbers = {node.name: at for at, node in enumerate(network.nodes)}
+    pinned = np.full(units, UNPINNED, dtype=np.int64)
+    for operator, unit in zip(network.operators, unit_of, strict=True):
+        if operator.node:
+            pinned[unit] = numbers[operator.node]
+    return pinned
+
+
+def _between_units(arcs: Arcs, unit_of: Ints) -> Arcs:
+    sources, targets = unit_of[arcs.sources], unit_of[arcs.targets]
+    between = sources != targets
+    return Arcs(sources[between], targets[between], arcs.cpu[between], arcs.bytes[between])
+
+
+def _known_rates(model: LoadModel, totals: Floats) -> tuple[Floats, Floats, tuple[str, ...]]:
+    """Typical and greatest rates; where none is known, the one that makes an average load.
+
+    Without any, all variables make the same load and together use half of all CPU.
+    """
+    typical = np.array([one.typical for one in model.variables])
+    unknown = np.isnan(typical)
+    capacity = sum(float(node.cpu) for node in model.network.nodes)
+    made = (typical * totals)[~unknown]
+    load = float(made.mean()) if len(made) else capacity / 2 / len(totals)
+    lower = np.array([one.lower for one in model.variables])
+    rates = np.maximum(np.where(unknown, load / totals, typical), lower)
+    peaks = np.array([one.peak for one in model.variables])
+    peaks = np.where(np.isnan(peaks), rates, peaks)
+    names = [one.name for one, open in zip(model.variables, unknown, strict=True) if open]
+    note = f"no typical rate is known of {listed(names)}; planners that need one take an average"
+    return rates, peaks, (note,) if names else ()

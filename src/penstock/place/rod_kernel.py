@@ -1,0 +1,82 @@
+"""The inner loops of ROD, compiled."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.load.arrays import Floats, Ints
+from penstock.load.compiled import compiled
+
+ROUNDING = 1e-9
+"""By how much a weight may exceed 1 and still count as 1: sums of parts are not exact."""
+
+
+@compiled
+def assign(
+    order: Ints,
+    rows: Floats,
+    scales: Floats,
+    low: Floats,
+    starts: Ints,
+    neighbours: Ints,
+    assignment: Ints,
+    used: Floats,
+) -> None:
+    """Places the units of ``order`` one by one; fills ``assignment`` and ``used`` (d x n).
+
+    ``scales`` (d x n) turn loads into weights; ``low`` is the lower bound in normalised space.
+    ``neighbours[starts[j]:starts[j + 1]]`` are the units that share a stream with unit j.
+    Nodes lie side by side in memory, so that the loops over them use vector instructions.
+    """
+    width, nodes = used.shape
+    norms = np.empty(nodes)
+    worst = np.empty(nodes)
+    taken = np.empty(nodes)
+    near = np.zeros(nodes, dtype=np.int64)
+    bounded = low.max() > 0.0
+    for unit in order:
+        norms[:] = 0.0
+        worst[:] = 0.0
+        taken[:] = 0.0
+        for k in range(width):
+            load = rows[unit, k]
+            for i in range(nodes):
+                weight = (used[k, i] + load) * scales[k, i]
+                norms[i] += weight * weight
+                worst[i] = max(worst[i], weight)
+            if bounded:
+                for i in range(nodes):
+                    taken[i] += (used[k, i] + load) * scales[k, i] * low[k]
+        for at in range(starts[unit], starts[unit + 1]):
+            if assignment[neighbours[at]] >= 0:
+                near[assignment[neighbours[at]]] += 1
+        chosen = _first_class(worst, near)
+        if chosen < 0:
+            chosen = _farthest(norms, taken) if bounded else int(np.argmin(norms))
+        for at in range(starts[unit], starts[unit + 1]):
+            if assignment[neighbours[at]] >= 0:
+                near[assignment[neighbours[at]]] = 0
+        assignment[unit] = chosen
+        for k in range(width):
+            used[k, chosen] += rows[unit, k]
+
+
+@compiled
+def _first_class(worst: Floats, near: Ints) -> int:
+    """Of the nodes whose weights all stay within 1 the one with most neighbours; -1 if none."""
+    chosen, most = -1, -1
+    for i in range(len(worst)):
+        if worst[i] <= 1.0 + ROUNDING and near[i] > most:
+            chosen, most = i, near[i]
+    return chosen
+
+
+@compiled
+def _farthest(norms: Floats, taken: Floats) -> int:
+    """The node whose hyperplane is farthest from the lower bound."""
+    chosen, farthest = 0, -np.inf
+    for i in range(len(norms)):
+        distance = (1.0 - taken[i]) / np.sqrt(norms[i])
+        if distance > farthest:
+            chosen, farthest = i, distance
+    return chosen

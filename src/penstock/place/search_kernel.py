@@ -1,0 +1,149 @@
+"""The inner loops of the local search and of the exhaustive one, compiled.
+
+The volume of a plan is the mean over sample directions s of max(1, z(s))^-d, where z is the load
+of whatever is loaded most along s: a node's CPU, its link or the network. Moving a unit from a to
+b changes only a, b and the network, so the rest is kept as the three most loaded nodes of every
+direction, of which at least one is neither a nor b.
+"""
+
+from __future__ import annotations
+
+from penstock.load.arrays import Floats, Ints
+from penstock.load.compiled import compiled
+
+
+@compiled
+def room_of(row: Floats, low: Floats) -> float:
+    """What the lower bound leaves of a half-space."""
+    room = 1.0
+    for k in range(len(low)):
+        room -= row[k] * low[k]
+    return room
+
+
+@compiled
+def seen_from(rows: Floats, low: Floats, ray: float, seen: Floats) -> bool:
+    """The half-spaces as seen from the lower bound, into ``seen``; False if one is full there."""
+    for at in range(len(rows)):
+        room = room_of(rows[at], low)
+        if room <= 0.0:
+            return False
+        for k in range(len(low)):
+            seen[at, k] = rows[at, k] * ray / room
+    return True
+
+
+@compiled
+def along(row: Floats, direction: Floats) -> float:
+    """The load of a half-space along a direction."""
+    load = 0.0
+    for k in range(len(direction)):
+        load += row[k] * direction[k]
+    return load
+
+
+@compiled
+def power(load: float, width: int) -> float:
+    """max(1, load)^-width."""
+    if load <= 1.0:
+        return 1.0
+    value = 1.0
+    for _ in range(width):
+        value /= load
+    return value
+
+
+@compiled
+def rank(loads: Floats, top: Floats, who: Ints) -> None:
+    """The three most loaded nodes of every direction, and their loads; ``loads`` is n x points."""
+    nodes, points = loads.shape
+    for p in range(points):
+        top[:, p] = 0.0
+        who[:, p] = -1
+        for i in range(nodes):
+            at = 3
+            while at > 0 and loads[i, p] > top[at - 1, p]:
+                at -= 1
+            for later in range(2, at, -1):
+                top[later, p] = top[later - 1, p]
+                who[later, p] = who[later - 1, p]
+            if at < 3:
+                top[at, p] = loads[i, p]
+                who[at, p] = i
+
+
+@compiled
+def shift(
+    unit: int,
+    a: int,
+    b: int,
+    nodes_of: Ints,
+    rows: Floats,
+    scales: Floats,
+    starts: Ints,
+    neighbours: Ints,
+    streams: Ints,
+    cpu: Floats,
+    link: Floats,
+    changed: Floats,
+) -> None:
+    """Adds to ``changed`` what moving ``unit`` from a to b does, and moves it in ``nodes_of``.
+
+    ``changed`` holds the CPU row of a, that of b, the link rows of a and of b, and the row of the
+    network. ``cpu`` and ``link`` are rows of streams: half a transfer, and bytes. ``scales`` turn
+    each into weights: of CPUs, of links, of the network.
+    """
+    width = rows.shape[1]
+    for k in range(width):
+        changed[0, k] -= rows[unit, k] * scales[0, a, k]
+        changed[1, k] += rows[unit, k] * scales[0, b, k]
+    for at in range(starts[unit], starts[unit + 1]):
+        other, stream = nodes_of[neighbours[at]], streams[at]
+        for k in range(width):
+            half, moved = cpu[stream, k], link[stream, k]
+            if other == a:
+                changed[0, k] += half * scales[0, a, k]
+                changed[2, k] += moved * scales[1, a, k]
+                changed[4, k] += moved * scales[2, 0, k]
+            else:
+                changed[0, k] -= half * scales[0, a, k]
+                changed[2, k] -= moved * scales[1, a, k]
+            if other == b:
+                changed[1, k] -= half * scales[0, b, k]
+                changed[3, k] -= moved * scales[1, b, k]
+                changed[4, k] -= moved * scales[2, 0, k]
+            else:
+                changed[1, k] += half * scales[0, b, k]
+                changed[3, k] += moved * scales[1, b, k]
+    nodes_of[unit] = b
+
+
+@compiled
+def value(
+    a: int,
+    b: int,
+    rows: Floats,
+    top: Floats,
+    who: Ints,
+    directions: Floats,
+    to_beat: float,
+) -> float:
+    """The volume with the half-spaces of a and b replaced by ``rows``; -1 if below ``to_beat``.
+
+    ``rows`` are as seen from the lower bound; ``to_beat`` is a sum over all directions.
+    """
+    points, width = directions.shape
+    total, spare = 0.0, points - to_beat
+    for p in range(points):
+        at = 0
+        while who[at, p] == a or who[at, p] == b:
+            at += 1
+        load = top[at, p] if who[at, p] >= 0 else 0.0
+        for row in range(len(rows)):
+            load = max(load, along(rows[row], directions[p]))
+        term = power(load, width)
+        total += term
+        spare -= 1.0 - term
+        if spare < 0.0:
+            return -1.0
+    return total

@@ -1,0 +1,238 @@
+"""A plan under local search: its half-spaces, who is loaded most where, and what a change gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.load.arrays import Floats, Ints
+from penstock.load.compiled import compiled
+from penstock.load.feasible import weights
+from penstock.load.problem import UNPINNED, Problem
+from penstock.place.search_kernel import along, power, rank, room_of, seen_from, shift, value
+
+_GAIN = 1e-12
+"""By what part of the directions a change must be better, so that rounding is no reason to move."""
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """What stays the same during a search, as arrays for compiled loops."""
+
+    problem: Problem
+    directions: Floats
+    low: Floats
+    ray: float
+    rows: Floats
+    scales: Floats
+    starts: Ints
+    neighbours: Ints
+    streams: Ints
+    cpu: Floats
+    link: Floats
+
+    @property
+    def arrays(
+        self,
+    ) -> tuple[Floats, Floats, Ints, Ints, Ints, Floats, Floats, Floats, float, Floats]:
+        """What compiled loops take as their last arguments, in their order."""
+        return (
+            *(self.rows, self.scales, self.starts, self.neighbours, self.streams),
+            *(self.cpu, self.link, self.low, self.ray, self.directions),
+        )
+
+    @property
+    def is_local(self) -> bool:
+        """Whether streams are free to move, so that only the CPU of nodes counts."""
+        return not (self.cpu.any() or self.link.any())
+
+
+def search_of(problem: Problem, directions: Floats) -> Search:
+    """The arrays of a search that measures plans along ``directions``.
+
+    All are copies: loops are compiled anew for arrays that may not be written to.
+    """
+    units, nodes, width = problem.size
+    arcs = problem.arcs
+    ends = np.concatenate((arcs.sources, arcs.targets))
+    order = np.argsort(ends, kind="stable")
+    starts = np.zeros(units + 1, dtype=np.int64)
+    np.cumsum(np.bincount(ends, minlength=units), out=starts[1:])
+    to_rates = problem.capacity / problem.totals
+    limited = np.isfinite(problem.bandwidths).any() or np.isfinite(problem.total_bandwidth)
+    scales = np.zeros((3, nodes, width))
+    scales[0] = to_rates / problem.capacities[:, np.newaxis]
+    scales[1] = to_rates / problem.bandwidths[:, np.newaxis]
+    scales[2] = to_rates / problem.total_bandwidth
+    return Search(
+        problem,
+        np.array(directions),
+        np.array(problem.lower_point),
+        1.0 - float(problem.lower_point.sum()),
+        np.array(problem.rows),
+        scales,
+        starts,
+        np.concatenate((arcs.targets, arcs.sources))[order],
+        (np.arange(len(ends)) % max(1, len(arcs)))[order],
+        arcs.cpu / 2,
+        arcs.bytes * 1.0 if limited else np.zeros(arcs.bytes.shape),
+    )
+
+
+class State:
+    """A plan that is changed step by step, always for the better."""
+
+    def __init__(self, search: Search, plan: Ints) -> None:
+        nodes, points = len(search.problem.nodes), len(search.directions)
+        self._search = search
+        self.plan = plan.copy()
+        self._top = np.zeros((4, points))
+        self._who = np.full((4, points), -1, dtype=np.int64)
+        self._loads = np.zeros((nodes, points))
+        self.restart(plan)
+
+    def restart(self, plan: Ints) -> None:
+        """Goes on from another plan."""
+        self.plan = plan.copy()
+        self._limits = _limits(self._search, plan)
+        search = self._search
+        self.total = _measure(
+            *(self._limits, search.low, search.ray, search.directions),
+            *(self._loads, self._top, self._who),
+        )
+
+    @property
+    def volume(self) -> float:
+        """The volume ratio of the plan, along the directions of the search."""
+        return float(self.total) / len(self._search.directions)
+
+    def improve(self, unit: int, evaluations: int) -> int:
+        """Makes the best change of ``unit``: a move, or a swap with a unit elsewhere.
+
+        Gives how many changes were looked at, at most about ``evaluations``; the plan stays as it
+        is if none is better.
+        """
+        search = self._search
+        looked, node, partner = _best_change(
+            unit,
+            evaluations,
+            2 if search.is_local else 5,
+            np.array(search.problem.pinned),
+            self.plan,
+            self._limits,
+            self._top,
+            self._who,
+            self.total,
+            *search.arrays,
+        )
+        if node >= 0:
+            plan = self.plan.copy()
+            if partner >= 0:
+                plan[partner] = plan[unit]
+            plan[unit] = node
+            self.restart(plan)
+        return int(looked)
+
+
+def _limits(search: Search, plan: Ints) -> Floats:
+    """CPU rows of all nodes, link rows of all nodes, the row of the network."""
+    _, nodes, width = search.problem.size
+    rows = np.zeros((2 * nodes + 1, width))
+    found = weights(search.problem, plan)
+    rows[:nodes] = found[:nodes]
+    limited = np.flatnonzero(np.isfinite(search.problem.bandwidths))
+    rows[nodes + limited] = found[nodes : nodes + len(limited)]
+    if np.isfinite(search.problem.total_bandwidth):
+        rows[-1] = found[-1]
+    return rows
+
+
+@compiled
+def _measure(
+    limits: Floats,
+    low: Floats,
+    ray: float,
+    directions: Floats,
+    loads: Floats,
+    top: Floats,
+    who: Ints,
+) -> float:
+    """Fills in who is loaded most in each direction; the sum of the rays' shares of the volume."""
+    nodes, points = loads.shape
+    width = directions.shape[1]
+    for i in range(nodes):
+        room, link_room = room_of(limits[i], low), room_of(limits[nodes + i], low)
+        for p in range(points):
+            if room <= 0.0 or link_room <= 0.0:
+                loads[i, p] = np.inf
+            else:
+                cpu = along(limits[i], directions[p]) / room
+                loads[i, p] = ray * max(cpu, along(limits[nodes + i], directions[p]) / link_room)
+    rank(loads, top, who)
+    total, room = 0.0, room_of(limits[2 * nodes], low)
+    for p in range(points):
+        network = ray * along(limits[2 * nodes], directions[p]) / room if room > 0.0 else np.inf
+        total += power(max(top[0, p], network), width)
+    return total
+
+
+@compiled
+def _best_change(
+    unit: int,
+    evaluations: int,
+    kinds: int,
+    pinned: Ints,
+    plan: Ints,
+    limits: Floats,
+    top: Floats,
+    who: Ints,
+    total: float,
+    rows: Floats,
+    scales: Floats,
+    starts: Ints,
+    neighbours: Ints,
+    streams: Ints,
+    cpu: Floats,
+    link: Floats,
+    low: Floats,
+    ray: float,
+    directions: Floats,
+) -> tuple[int, int, int]:
+    """How many changes were looked at, and the best: the unit's new node and swapped unit, or -1.
+
+    Moves come first, then swaps; the first of equally good ones wins.
+    """
+    nodes, width = scales.shape[1], rows.shape[1]
+    changed, seen = np.zeros((5, width)), np.zeros((5, width))
+    tried = plan.copy()
+    a, looked, chosen, partner = plan[unit], 0, -1, -1
+    best = total + _GAIN * len(directions)
+    for other in range(-nodes, len(plan)):
+        b = other + nodes if other < 0 else plan[other]
+        if b == a or looked >= evaluations or (other >= 0 and pinned[other] != UNPINNED):
+            continue
+        looked += 1
+        changed[0], changed[1] = limits[a], limits[b]
+        changed[2], changed[3] = limits[nodes + a], limits[nodes + b]
+        changed[4] = limits[2 * nodes]
+        shift(unit, a, b, tried, rows, scales, starts, neighbours, streams, cpu, link, changed)
+        if other >= 0:
+            # The second move gives to a and takes from b: the same rows, the other way round.
+            _turn(changed)
+            shift(other, b, a, tried, rows, scales, starts, neighbours, streams, cpu, link, changed)
+            _turn(changed)
+            tried[other] = b
+        tried[unit] = a
+        if seen_from(changed[:kinds], low, ray, seen):
+            found = value(a, b, seen[:kinds], top, who, directions, best)
+            if found > best:
+                best, chosen, partner = found, b, other
+    return looked, chosen, partner if partner >= 0 else -1
+
+
+@compiled
+def _turn(changed: Floats) -> None:
+    for k in range(changed.shape[1]):
+        changed[0, k], changed[1, k] = changed[1, k], changed[0, k]
+        changed[2, k], changed[3, k] = changed[3, k], changed[2, k]

@@ -1,0 +1,1 @@
+"""The sources' experiments, one module per study."""

@@ -1,0 +1,38 @@
+"""The studies by name. A study's module is imported when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+
+from penstock.errors import InputError, listed, suggestion
+from penstock.studies.report import Study
+
+ALL = "all"
+
+STUDIES: Mapping[str, str] = {
+    "resilience": "feasible-set size against the number of operators",
+    "resilience-inputs": "the same against the number of inputs",
+    "resilience-spread": "how much rivals vary from run to run",
+    "lower-bounds": "what it costs not to know the lower bound of the rates",
+    "clustering": "what clustering gains where streams cost CPU or bandwidth",
+    "random-matrices": "the two bounds of the volume from below",
+    "small-optimum": "small cases against the best plan there is",
+}
+"""What each study shows, by the name of its module with - for _."""
+
+
+def named(name: str) -> list[str]:
+    """The studies meant by ``name``."""
+    if name == ALL:
+        return list(STUDIES)
+    if name not in STUDIES:
+        hint = f"There are {listed([*STUDIES, ALL])}. {suggestion(name, [*STUDIES, ALL])}".strip()
+        raise InputError(f"no study {name}", hint=hint)
+    return [name]
+
+
+def study_called(name: str) -> Study:
+    """The function of a study."""
+    found: Study = import_module(f"penstock.studies.{name.replace('-', '_')}").study
+    return found
