@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import RunError
-from penstock.spark.checkpoints import newest, take_over
+from penstock.spark.checkpoints import newest, path_of, take_over
 from penstock.spark.fragment_run import FragmentFolder
 
 pytestmark = pytest.mark.core
@@ -26,7 +26,8 @@ def put(checkpoint: Path, batch: int) -> None:
 
 
 def files(checkpoint: Path) -> dict[str, bytes]:
-    found = [path for path in checkpoint.rglob("*") if path.is_file() and path.name != "metadata"]
+    ours = {"metadata", "penstock-whole"}
+    found = [path for path in checkpoint.rglob("*") if path.is_file() and path.name not in ours]
     return {str(path.relative_to(checkpoint)): path.read_bytes() for path in found}
 
 
@@ -76,7 +77,7 @@ def test_files_half_written_are_left_behind(tmp_path: Path) -> None:
     assert not any(".1.tmp" in name for name in files(take_over(tmp_path, 2)))
 
 
-def test_a_copy_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_that_fails_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(take_over(tmp_path, 1), 0)
 
     def full(source: Path, target: Path) -> None:
@@ -86,9 +87,19 @@ def test_a_copy_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr("penstock.spark.checkpoints.shutil.copyfile", full)
     with pytest.raises(OSError, match="No space left"):
         take_over(tmp_path, 2)
-    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-1"]
+    assert newest(tmp_path) == tmp_path / "checkpoint-1"
     monkeypatch.undo()
     assert "commits/0" in files(take_over(tmp_path, 2))
+
+
+def test_a_checkpoint_is_filled_where_spark_waits_for_it(tmp_path: Path) -> None:
+    put(take_over(tmp_path, 1), 0)
+    waiting = path_of(tmp_path, 2)
+    (waiting / "offsets").mkdir(parents=True)
+    (waiting / "metadata").write_text('{"id":"its own"}')
+    assert newest(tmp_path) == path_of(tmp_path, 1)
+    assert "offsets/0" in files(take_over(tmp_path, 2))
+    assert (waiting / "metadata").read_text() == '{"id":"its own"}'
 
 
 @pytest.mark.parametrize("name", ["offsets/1", "commits/1"])

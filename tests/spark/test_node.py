@@ -230,7 +230,7 @@ def test_a_rehearsal_touches_nothing(
         return {(path, path.stat().st_mtime_ns) for path in place.state.path.rglob("*")}
 
     before = everything()
-    assert rehearse(session, place.network, place.fragment, OPTIONS)
+    assert rehearse(session, place.state, place.network, place.fragment, OPTIONS)
     assert everything() == before
     node = place.node(session)
     place.start(node, 1)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from penstock.bench.costs import costs, write_table
+from penstock.bench.handover import handover
 from penstock.bench.overhead import overhead
 from penstock.bench.placement import placement
 from penstock.bench.report import Report
@@ -42,4 +43,5 @@ BENCHES: Mapping[str, Callable[[bool], Mapping[str, Any]]] = {
     "overhead": _reported(overhead),
     "costs": _reported(_kept_costs),
     "placement": _reported(placement),
+    "handover": _reported(handover),
 }

@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -26,6 +26,7 @@ from penstock.errors import PenstockError
 LEASE_S = 5.0
 _RENEW_EVERY_S = 1.0
 _LOOK_EVERY_S = 0.05
+_WAITING_EVERY_S = 0.01
 _CHECK_EVERY_S = 0.25
 _SAMPLE_EVERY_S = 2.0
 _PATIENCE_S = 10.0
@@ -40,8 +41,11 @@ class Worker(Protocol):
     def start(self, unit: Unit, epoch: int) -> None:
         """Starts a unit; raises if that does not work."""
 
-    def warm(self, unit: Unit) -> None:
-        """Gets ready to start a unit quickly."""
+    def warm(self, unit: Unit, epoch: int) -> None:
+        """Gets ready to start a unit quickly as its owner with this epoch."""
+
+    def cool(self, name: str) -> None:
+        """Lets go of a unit that it was got ready for in vain."""
 
     def release(self, name: str, patience_s: float = 0.0) -> None:
         """Stops a unit; with patience what is under way is finished first."""
@@ -74,7 +78,7 @@ class Agent:
         self._owned: dict[str, int] = {}
         self._failed: dict[str, int] = {}
         self._busy: dict[str, Future[None]] = {}
-        self._warming: dict[int, Future[None]] = {}
+        self._warming: dict[int, tuple[str, Future[None]]] = {}
         self._told: dict[str, str] = {}
         self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix=f"units-{node.name}")
         self._system = (-1, System())
@@ -88,7 +92,7 @@ class Agent:
         self._join()
         renewing = threading.Thread(target=self._renew_always, daemon=True, name="lease")
         renewing.start()
-        while not self._stopping.wait(_LOOK_EVERY_S):
+        while not self._stopping.wait(_WAITING_EVERY_S if self._is_waiting else _LOOK_EVERY_S):
             try:
                 self._step()
             except PenstockError as error:
@@ -176,8 +180,10 @@ class Agent:
                 self._do(name, partial(self._release, name, epoch))
         self._told = {name: told for name, told in self._told.items() if name in wanted}
         self._start_missing(list(wanted.values()))
-        for move in self._catalog.moves(open_only=True):
+        moves = {move.id: move for move in self._catalog.moves(open_only=True)}
+        for move in moves.values():
             self._prepare(move)
+        self._cool(moves.keys(), wanted.keys())
 
     def _is_wanted(self, unit: UnitRecord) -> bool:
         done = unit.state == "finished" and unit.reported_epoch == unit.epoch
@@ -250,12 +256,20 @@ class Agent:
     def _prepare(self, move: MoveRecord) -> None:
         mine = move.target == self.name and move.state == "preparing"
         if mine and not move.is_warm and move.id not in self._warming:
-            self._warming[move.id] = self._pool.submit(self._warm, move)
+            self._warming[move.id] = (move.unit, self._pool.submit(self._warm, move))
+
+    def _cool(self, moving: Set[int], wanted: Set[str]) -> None:
+        """Lets go of what was got ready for moves that came to nothing."""
+        for number, (unit, work) in tuple(self._warming.items()):
+            if number not in moving and work.done():
+                del self._warming[number]
+                if unit not in wanted:
+                    self._attempt(unit, partial(self._worker.cool, unit))
 
     def _warm(self, move: MoveRecord) -> None:
         try:
             record = next(one for one in self._catalog.units() if one.name == move.unit)
-            self._worker.warm(self._unit(record))
+            self._worker.warm(self._unit(record), record.epoch + 1)
             self._catalog.change_move(move.id, is_warm=True)
         except Exception as error:
             log.exception("%s could not be prepared", move.unit)

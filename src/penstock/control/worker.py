@@ -22,9 +22,11 @@ class SparkWorker:
 
     def __init__(self, session: SparkSession, state: StateFolder, options: NodeOptions) -> None:
         self._session = session
+        self._state = state
         self._options = options
         self._node = Node(session, state, options)
         self._units: dict[str, Unit] = {}
+        self._warmed: set[str] = set()
         self._usage = _Usage(options.cores)
 
     def start(self, unit: Unit, epoch: int) -> None:
@@ -34,10 +36,18 @@ class SparkWorker:
             assert unit.stream is not None
             self._node.start_intake(unit.stream, epoch)
         self._units[unit.name] = unit
+        self._warmed.add(unit.name)
 
-    def warm(self, unit: Unit) -> None:
-        if unit.fragment is not None:
-            rehearse(self._session, unit.network, unit.fragment, self._options)
+    def warm(self, unit: Unit, epoch: int) -> None:
+        if unit.fragment is None:
+            return
+        if unit.name not in self._warmed:
+            rehearse(self._session, self._state, unit.network, unit.fragment, self._options)
+            self._warmed.add(unit.name)
+        self._node.arm(unit.network, unit.fragment, epoch)
+
+    def cool(self, name: str) -> None:
+        self._node.disarm(name)
 
     def release(self, name: str, patience_s: float = 0.0) -> None:
         self._units.pop(name, None)

@@ -23,29 +23,58 @@ _NAME = re.compile(r"checkpoint-(\d+)")
 _ORDER = ("commits", "state", "offsets")
 # Holds nothing but the query's number in Spark; a new owner is a new query.
 _METADATA = "metadata"
+_WHOLE = "penstock-whole"
 _RESTORE = "Restore the file from a backup, or start afresh with --fresh."
 
 
+def path_of(folder: Path, epoch: int) -> Path:
+    """Where the owner with this epoch keeps its checkpoint."""
+    return folder / f"checkpoint-{epoch}"
+
+
 def take_over(folder: Path, epoch: int) -> Path:
-    """The checkpoint of the owner with this epoch, beginning where the former one has come to."""
-    mine = folder / f"checkpoint-{epoch}"
-    if mine.exists():
+    """The checkpoint of the owner with this epoch, beginning where the former one has come to.
+
+    It is filled in place, because Spark may be waiting for it already; it counts only once it is
+    whole.
+    """
+    mine = path_of(folder, epoch)
+    if _is_whole(mine):
         return mine
     former = newest(folder)
-    if former is None:
-        mine.mkdir(parents=True)
-        return mine
-    check(former)
-    _copy(former, mine)
+    mine.mkdir(parents=True, exist_ok=True)
+    if former is not None:
+        check(former)
+        _fill(mine, former)
+    (mine / _WHOLE).touch()
     for other in _checkpoints(folder):
         if other not in (mine, former):
             shutil.rmtree(other, ignore_errors=True)
     return mine
 
 
+def begin(folder: Path, epoch: int) -> bool:
+    """Makes the next owner's checkpoint as far as the present one has come; whether there is one.
+
+    Spark remembers whether its checkpoint was empty when it was told to start. What is still
+    missing is added by :func:`take_over`.
+    """
+    former = newest(folder)
+    if former is None:
+        return False
+    mine = path_of(folder, epoch)
+    mine.mkdir(parents=True, exist_ok=True)
+    _fill(mine, former)
+    return any(_entries(mine / "offsets"))
+
+
 def newest(folder: Path) -> Path | None:
     """The checkpoint of the latest owner; None where there was none."""
-    return max(_checkpoints(folder), key=_epoch, default=None)
+    return max(filter(_is_whole, _checkpoints(folder)), key=_epoch, default=None)
+
+
+def _is_whole(checkpoint: Path) -> bool:
+    return (checkpoint / _WHOLE).exists()
 
 
 def _checkpoints(folder: Path) -> list[Path]:
@@ -80,32 +109,25 @@ def _damaged(path: Path) -> RunError:
     return RunError(f"the checkpoint file {path} is damaged", hint=_RESTORE)
 
 
-def _copy(source: Path, target: Path) -> None:
-    """Makes ``target`` a copy of ``source``, there whole or not at all."""
-    growing = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}")
-    growing.mkdir()
-    try:
-        for name in [*_ORDER, *sorted(path.name for path in source.iterdir())]:
-            if name != _METADATA and not (growing / name).exists():
-                _link(source / name, growing / name)
-        (growing / _METADATA).write_text(json.dumps({"id": str(uuid.uuid4())}))
-        growing.rename(target)
-    except BaseException:
-        shutil.rmtree(growing, ignore_errors=True)
-        raise
+def _fill(target: Path, source: Path) -> None:
+    for name in [*_ORDER, *sorted(path.name for path in source.iterdir())]:
+        if name not in (_METADATA, _WHOLE):
+            _link(source / name, target / name)
+    if not (target / _METADATA).exists():
+        (target / _METADATA).write_text(json.dumps({"id": str(uuid.uuid4())}))
 
 
 def _link(source: Path, target: Path) -> None:
     # What goes away meanwhile is older than anything needed.
     if source.is_dir():
-        target.mkdir()
+        target.mkdir(exist_ok=True)
         for path in source.iterdir():
             if not path.name.startswith("."):
                 _link(path, target / path.name)
     elif source.exists():
         try:
             os.link(source, target)
-        except FileNotFoundError:
+        except (FileExistsError, FileNotFoundError):
             return
         except OSError:
             shutil.copyfile(source, target)

@@ -15,7 +15,7 @@ from pyspark.sql.streaming import StreamingQuery
 from penstock.errors import RunError
 from penstock.model.fragments import Fragment
 from penstock.spark.channels.durable import read_number, read_text, write_text
-from penstock.spark.checkpoints import newest, take_over
+from penstock.spark.checkpoints import begin, newest, path_of, take_over
 from penstock.spark.offsets import batch_offsets
 from penstock.spark.sinks.batch import Batch, BatchSink
 
@@ -48,6 +48,10 @@ class FragmentFolder:
                 f"(epoch {current}, this one has {epoch})",
                 hint="This owner was replaced and must stop.",
             )
+
+    def begin(self, epoch: int) -> bool:
+        """Gets the checkpoint for a coming owner ready; whether there is anything to go on from."""
+        return begin(self.path, epoch)
 
     def take_over(self, epoch: int) -> Path:
         """The checkpoint for the owner with this epoch."""
@@ -95,7 +99,7 @@ class FragmentRun:
         self.fragment = fragment
         self.folder = folder
         self.epoch = epoch
-        self._checkpoint = folder.take_over(epoch)
+        self._checkpoint = path_of(folder.path, epoch)
         self._sinks = tuple(sinks)
         self._arrived_s = arrived_s
         self._failure: BaseException | None = None
@@ -107,6 +111,10 @@ class FragmentRun:
             .foreachBatch(self._on_batch)
             .start()
         )
+
+    def deliver_to(self, sinks: Sequence[BatchSink]) -> None:
+        """Names the sinks of a query that has been waiting for its turn."""
+        self._sinks = tuple(sinks)
 
     @property
     def failure(self) -> BaseException | None:

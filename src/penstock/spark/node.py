@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from threading import Event
 
@@ -76,17 +75,27 @@ class _Running:
     network: Network
     fragment: Fragment
     epoch: int
-    progress: ProgressLog
+    turn: Event = field(default_factory=Event)
     closing: Event = field(default_factory=Event)
     readers: list[ChannelReader] = field(default_factory=list)
     output: Writer | None = None
     run: FragmentRun | None = None
-    restarts: Counter[str] = field(default_factory=Counter)
+    restarts: int = 0
+    progress: ProgressLog = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.progress = ProgressLog(self.fragment.name, self.fragment.stateful)
 
     @property
     def is_held_back(self) -> bool:
         """Whether its own readers are so far behind that it takes nothing more."""
         return self.output is not None and sum(self.output.unread()) > _UNREAD_ROWS_AT_MOST
+
+    def await_turn(self) -> None:
+        """Waits until the fragment is ours; raises if it never will be."""
+        self.turn.wait()
+        if self.closing.is_set():
+            raise RunError(f"{self.fragment.name} is not needed here after all")
 
     def arrived_s(self) -> float | None:
         """When the oldest rows of the batch under way entered the system."""
@@ -119,6 +128,7 @@ class Node:
         self._life = state.life()
         self._ingests: dict[str, IngestThread] = {}
         self._running: dict[str, _Running] = {}
+        self._armed: dict[str, _Running] = {}
 
     @property
     def names(self) -> frozenset[str]:
@@ -137,22 +147,67 @@ class Node:
 
     def start_fragment(self, network: Network, fragment: Fragment, epoch: int) -> None:
         """Runs a fragment from where its former owner has come to, unless it has finished."""
-        log = ProgressLog(fragment.name, fragment.stateful)
-        running = _Running(network, fragment, epoch, log)
+        running = self._armed.pop(fragment.name, None)
+        if running is not None and running.epoch != epoch:
+            self._disarm(running)
+            running = None
+        if running is None:
+            running = _Running(network, fragment, epoch)
         self._running[fragment.name] = running
         try:
-            self._start(running)
+            self._take_over(running)
         except BaseException:
             del self._running[fragment.name]
+            self._disarm(running)
             raise
 
-    def _start(self, running: _Running) -> None:
-        fragment, folder = running.fragment, self._state.fragment(running.fragment.name)
+    def arm(self, network: Network, fragment: Fragment, epoch: int) -> None:
+        """Gets a fragment to the point where it only waits for its turn.
+
+        Its query is planned and started, and held before it looks at its checkpoint. A fragment
+        that reads from Kafka cannot be held, and one that has not had a batch yet need not.
+        """
+        if not all(is_channel(network, name) for name in fragment.inputs):
+            return
+        folder = self._state.fragment(fragment.name)
+        if folder.is_finished or not folder.begin(epoch):
+            return
+        running = _Running(network, fragment, epoch)
+        self._start(running)
+        self._armed[fragment.name] = running
+
+    def disarm(self, name: str) -> None:
+        """Lets go of a fragment that was armed, if it was."""
+        running = self._armed.pop(name, None)
+        if running is not None:
+            self._disarm(running)
+
+    def _disarm(self, running: _Running) -> None:
+        running.closing.set()
+        running.turn.set()
+        if running.run is not None:
+            running.run.stop()
+
+    def _take_over(self, running: _Running) -> None:
+        folder = self._state.fragment(running.fragment.name)
         # First of all: from here on nothing that a former owner does counts any more.
         folder.claim(running.epoch)
         sinks = self._sinks(running)
         if folder.is_finished:
+            self._disarm(running)
+            running.run = None
             return
+        folder.take_over(running.epoch)
+        if running.run is None:
+            running.turn.set()
+            self._start(running, sinks)
+        else:
+            running.run.deliver_to(sinks)
+            running.turn.set()
+
+    def _start(self, running: _Running, sinks: Sequence[BatchSink] = ()) -> None:
+        """Starts the query, which waits for its turn if that has not come."""
+        fragment = running.fragment
         needed = needed_columns(running.network, fragment)
         running.readers = []
         inputs = {name: self._input(running, name, needed[name]) for name in fragment.inputs}
@@ -161,7 +216,7 @@ class Node:
         running.run = FragmentRun(
             fragment,
             rows,
-            folder,
+            self._state.fragment(fragment.name),
             running.epoch,
             sinks,
             self._options.trigger_ms,
@@ -190,6 +245,7 @@ class Node:
             max_rows=self._options.max_rows_per_batch,
             parallelism=self._options.cores,
             may_read=running.may_read,
+            await_turn=running.await_turn,
         )
 
     def _kafka_rows(
@@ -260,9 +316,10 @@ class Node:
         if running.run is None:
             return None
         error = _failure(running)
-        if error is not None and is_passing(error) and running.restarts[name] < _RESTARTS:
-            running.restarts[name] += 1
-            self._start(running)
+        if error is not None and is_passing(error) and running.restarts < _RESTARTS:
+            running.restarts += 1
+            running.run = None
+            self._take_over(running)
         elif error is not None:
             return explained(error, name, self._state.log)
         elif not running.run.query.isActive and not running.run.folder.is_finished:
@@ -285,6 +342,12 @@ class Node:
         """Whether a fragment has not got all its readers yet."""
         run = self._running[name].run
         return run is not None and run.is_starting
+
+    def batches(self, name: str) -> int:
+        """How many batches a fragment has got through since its very first."""
+        run = self._running[name].run
+        progress = run.query.lastProgress if run is not None else None
+        return 0 if progress is None else int(progress["batchId"]) + 1
 
     def has_progressed(self, name: str) -> bool:
         """Whether a fragment has got through a batch since it was started here."""
@@ -324,6 +387,8 @@ class Node:
 
     def stop(self) -> None:
         """Stops everything; a later start goes on from here."""
+        for name in tuple(self._armed):
+            self.disarm(name)
         for name in [*self._ingests, *self._running]:
             self.release(name)
 

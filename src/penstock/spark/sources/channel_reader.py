@@ -35,6 +35,10 @@ def _always() -> bool:
     return True
 
 
+def _at_once() -> None:
+    return None
+
+
 @dataclass
 class ChannelReader:
     """Reads the batches of a channel in order and tells the channel how far it has come.
@@ -42,7 +46,8 @@ class ChannelReader:
     An offset is a JSON object: ``next`` is the first batch not read, ``watermark_us`` and
     ``ended`` say what is known about the stream there. ``event_time`` is set when the reader must
     tell Spark the watermark, by heartbeats kept in the folder ``beats``. While ``may_read`` says
-    no, nothing new is taken. ``arrived_s`` is when the oldest rows of the batch last planned
+    no, nothing new is taken. ``await_turn`` is called before anything is looked at, and may take
+    its time. ``arrived_s`` is when the oldest rows of the batch last planned
     entered the system, None if it has none.
     """
 
@@ -53,6 +58,7 @@ class ChannelReader:
     max_rows: int = 250_000
     parallelism: int = 2
     may_read: Callable[[], bool] = _always
+    await_turn: Callable[[], None] = _at_once
     failure: BaseException | None = field(default=None, init=False)
     arrived_s: float | None = field(default=None, init=False)
     _has_planned: bool = field(default=False, init=False)

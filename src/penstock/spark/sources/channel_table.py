@@ -222,6 +222,8 @@ class _Scan(_Behind):
         return f"channel {self._reader.channel.folder.name}"
 
     def toMicroBatchStream(self, checkpoint: str) -> _Stream:
+        # Spark opens its inputs before it looks at the checkpoint.
+        self._reader.await_turn()
         return _Stream(self._spark, self._reader)
 
     def supportedCustomMetrics(self) -> Any:
