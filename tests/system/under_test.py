@@ -63,6 +63,11 @@ class UnderTest:
         """How many rows of a stream are out."""
         return sum(manifest.rows for manifest in self.channel(stream).newer(0))
 
+    def batches(self) -> int:
+        """How many batches all fragments together have given."""
+        channels = (self.home.state / "channels").iterdir()
+        return sum(len(Channel(folder).sequences()) for folder in channels)
+
     def node_of(self, unit: str) -> str:
         return next(one.node or "" for one in self.catalog.units() if one.name == unit)
 
