@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from penstock.balance.dealing import deal_out
 from penstock.balance.improvement import candidates, improve
-from penstock.balance.members import Cluster, clustered, pair_of, place, take_over
-from penstock.balance.one_way import even_out_one_way
-from penstock.balance.pairing import pairings
+from penstock.balance.members import Cluster, clustered
+from penstock.balance.rounds import ONE_WAY, balance_round
 from penstock.errors import InputError
-from penstock.load.compiled import compiled
-from penstock.load.correlation import normalised, spread
 from penstock.load.series import Flags, Integers, LoadSeries, Reals, load_series
 
 THETA = 0.8
@@ -54,7 +51,7 @@ def global_assignment(
     sticky = np.where(free, -1, start)
     cluster = clustered(loads.quanta, free, sizes, sticky)
     deal_out(cluster)
-    even_out_round(cluster, 0.0)
+    balance_round(cluster, ONE_WAY, 0.0, 0.0, np.zeros(loads.operators))
     _raise_correlations(cluster, theta, out_of_time)
     return cluster.assignment
 
@@ -75,91 +72,6 @@ def _check_sticky(start: Integers, free: Flags, nodes: int) -> None:
             f"operators {lost.tolist()} may not move and have no node",
             hint="Give each operator that is not movable its node in assignment.",
         )
-
-
-@compiled
-def deal_out(cluster: Cluster) -> None:
-    """Gives the least loaded node the operator that scores best for it, until all have a node."""
-    operators, samples = cluster.quanta.shape
-    nodes = cluster.first.shape[0]
-    series = np.zeros((nodes, samples))
-    total = np.zeros(nodes)
-    free = np.empty(operators, np.int64)
-    left = 0
-    for j in range(operators):
-        node = cluster.assignment[j]
-        if node < 0:
-            free[left] = j
-            left += 1
-        else:
-            series[node] += cluster.quanta[j]
-            total[node] += cluster.sums[j]
-    own = np.empty(operators)
-    for k in range(left):
-        own[free[k]] = spread(cluster.quanta[free[k]], cluster.quanta[free[k]])
-    relations = np.zeros((nodes, operators))
-    # Sums of correlations on a grid are exact, so they can be kept up to date.
-    relation_sums = np.zeros(operators)
-    for node in range(nodes):
-        _relate(cluster, series[node], own, free[:left], relations[node], relation_sums)
-    while left:
-        target = int(np.argmin(total / samples / cluster.capacities))
-        best = _best(relations[target], relation_sums, free[:left], nodes)
-        operator = free[best]
-        for k in range(best, left - 1):
-            free[k] = free[k + 1]
-        left -= 1
-        place(cluster, operator, target)
-        series[target] += cluster.quanta[operator]
-        total[target] += cluster.sums[operator]
-        _relate(cluster, series[target], own, free[:left], relations[target], relation_sums)
-
-
-@compiled
-def _best(relations: Reals, relation_sums: Reals, free: Integers, nodes: int) -> int:
-    """Where in ``free`` the operator with the largest n-node score is."""
-    best = -1
-    best_score = -math.inf
-    for k in range(free.shape[0]):
-        found = relation_sums[free[k]] / nodes - relations[free[k]]
-        if found > best_score:
-            best, best_score = k, found
-    return best
-
-
-@compiled
-def _relate(
-    cluster: Cluster,
-    series: Reals,
-    own: Reals,
-    free: Integers,
-    relations: Reals,
-    relation_sums: Reals,
-) -> None:
-    """Brings the correlations of one node with all free operators up to date."""
-    var = spread(series, series)
-    for k in range(free.shape[0]):
-        j = free[k]
-        found = normalised(spread(cluster.quanta[j], series), own[j], var)
-        relation_sums[j] += found - relations[j]
-        relations[j] = found
-
-
-@compiled
-def even_out_round(cluster: Cluster, epsilon: float) -> None:
-    """One round of one-way balancing of all pairs that differ by more than epsilon, in quanta."""
-    total = np.zeros(cluster.first.shape[0])
-    for j in range(cluster.quanta.shape[0]):
-        if cluster.assignment[j] >= 0:
-            total[cluster.assignment[j]] += cluster.sums[j]
-    relative = total / cluster.quanta.shape[1] / cluster.capacities
-    pairs = pairings(relative)
-    for k in range(pairs.shape[0]):
-        first, second = pairs[k]
-        if relative[first] - relative[second] > epsilon:
-            ids, pair = pair_of(cluster, first, second)
-            even_out_one_way(pair)
-            take_over(cluster, first, second, ids, pair)
 
 
 def _raise_correlations(
