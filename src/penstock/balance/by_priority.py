@@ -6,12 +6,12 @@ import math
 
 from penstock.balance.one_way import excess, is_candidate
 from penstock.balance.pair import Pair, attach, detach, relative_load
+from penstock.load.arrays import Floats
 from penstock.load.compiled import compiled
-from penstock.load.series import Reals
 
 
 @compiled
-def even_out_by_priority(pair: Pair, priority: Reals) -> None:
+def even_out_by_priority(pair: Pair, priority: Floats) -> None:
     """Moves operators off the more loaded node, the highest priority first.
 
     With loads as priorities this is largest-load-first; with random numbers, random selection.

@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from penstock.balance.members import Cluster, place
+from penstock.load.arrays import Floats, Ints
 from penstock.load.compiled import compiled
 from penstock.load.correlation import normalised, spread
-from penstock.load.series import Integers, Reals
 
 
 @compiled
@@ -51,7 +51,7 @@ def deal_out(cluster: Cluster) -> None:
 
 
 @compiled
-def _best(relations: Reals, relation_sums: Reals, free: Integers, nodes: int) -> int:
+def _best(relations: Floats, relation_sums: Floats, free: Ints, nodes: int) -> int:
     """Where in ``free`` the operator with the largest n-node score is."""
     best = -1
     best_score = -math.inf
@@ -65,11 +65,11 @@ def _best(relations: Reals, relation_sums: Reals, free: Integers, nodes: int) ->
 @compiled
 def _relate(
     cluster: Cluster,
-    series: Reals,
-    own: Reals,
-    free: Integers,
-    relations: Reals,
-    relation_sums: Reals,
+    series: Floats,
+    own: Floats,
+    free: Ints,
+    relations: Floats,
+    relation_sums: Floats,
 ) -> None:
     """Brings the correlations of one node with all free operators up to date."""
     var = spread(series, series)

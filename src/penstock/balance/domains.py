@@ -9,12 +9,13 @@ import numpy as np
 from penstock.balance.plan import Plan, planned
 from penstock.balance.situation import HOMELESS, Situation
 from penstock.errors import InputError
-from penstock.load.series import Integers, LoadSeries
+from penstock.load.arrays import Ints
+from penstock.load.series import LoadSeries
 
 Decide = Callable[[Situation], Plan]
 
 
-def domains(nodes: int, size: int, turn: int = 0) -> list[Integers]:
+def domains(nodes: int, size: int, turn: int = 0) -> list[Ints]:
     """Nodes in parts of at most ``size`` that differ by at most one node.
 
     The borders shift by half a domain with every odd ``turn``, so that load can travel beyond a
@@ -42,7 +43,7 @@ def in_domains(situation: Situation, size: int, decide: Decide, turn: int = 0) -
     return planned(f"{name} in domains of {size}", situation, after)
 
 
-def _parts(situation: Situation, size: int, turn: int) -> Iterator[tuple[Integers, Integers]]:
+def _parts(situation: Situation, size: int, turn: int) -> Iterator[tuple[Ints, Ints]]:
     for number, part in enumerate(domains(situation.nodes, size, turn)):
         inside = np.isin(situation.assignment, part)
         if number == 0:
@@ -51,7 +52,7 @@ def _parts(situation: Situation, size: int, turn: int) -> Iterator[tuple[Integer
             yield part, np.flatnonzero(inside)
 
 
-def _within(situation: Situation, part: Integers, operators: Integers) -> Situation:
+def _within(situation: Situation, part: Ints, operators: Ints) -> Situation:
     local = np.full(situation.nodes + 1, HOMELESS)  # the last entry stands for HOMELESS itself
     local[part] = np.arange(part.size)
     series = situation.series

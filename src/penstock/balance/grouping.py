@@ -9,7 +9,8 @@ import numpy as np
 
 from penstock.balance.plan import Plan, planned
 from penstock.balance.situation import Situation
-from penstock.load.series import Integers, LoadSeries
+from penstock.load.arrays import Ints
+from penstock.load.series import LoadSeries
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,7 +18,7 @@ class Grouped:
     """A situation whose operators are groups, and the group of every original operator."""
 
     situation: Situation
-    group: Integers
+    group: Ints
 
 
 def grouped(situation: Situation, lightest: float) -> Grouped:
@@ -53,7 +54,7 @@ def in_groups(situation: Situation, lightest: float, decide: Callable[[Situation
     return planned(f"{plan.policy} in groups", situation, plan.assignment[merged.group])
 
 
-def _groups(situation: Situation, lightest: float) -> Integers:
+def _groups(situation: Situation, lightest: float) -> Ints:
     group = np.empty(situation.series.operators, dtype=np.int64)
     open_group: dict[int, int] = {}
     weight: list[float] = []

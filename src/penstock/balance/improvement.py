@@ -22,24 +22,24 @@ from penstock.balance.members import (
 )
 from penstock.balance.pair import pair_correlation
 from penstock.balance.two_way import redistribute
+from penstock.load.arrays import Flags, Floats, Ints
 from penstock.load.compiled import compiled
 from penstock.load.correlation import normalised, spread
-from penstock.load.series import Flags, Integers, Reals
 
 
 class Candidates(NamedTuple):
     """The pairs still to be tried."""
 
-    periods: Reals
+    periods: Floats
     """The loads of all nodes, a row per period: one node with all others is then a few passes
     over neighbouring numbers."""
-    sums: Reals
-    var: Reals
-    waiting: Reals
+    sums: Floats
+    var: Floats
+    waiting: Floats
     """The correlation of a pair (i < j) that is a candidate, infinity for all others."""
-    least: Reals
+    least: Floats
     """The smallest of every row of ``waiting``, or less if that is not exact, and where it is."""
-    where: Integers
+    where: Ints
     is_exact: Flags
 
 
@@ -109,7 +109,7 @@ def _changed(cluster: Cluster, found: Candidates, i: int, j: int, theta: float) 
 
 
 @compiled
-def _renew(found: Candidates, node: int, series: Reals) -> None:
+def _renew(found: Candidates, node: int, series: Floats) -> None:
     found.sums[node] = series.sum()
     found.var[node] = spread(series, series)
     for t in range(series.shape[0]):
@@ -117,7 +117,7 @@ def _renew(found: Candidates, node: int, series: Reals) -> None:
 
 
 @compiled
-def _relations(found: Candidates, node: int) -> Reals:
+def _relations(found: Candidates, node: int) -> Floats:
     """The correlations of a node with all."""
     samples, nodes = found.periods.shape
     products = np.zeros(nodes)

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from penstock.balance.pair import Pair, paired
+from penstock.load.arrays import Flags, Floats, Ints
 from penstock.load.compiled import compiled
-from penstock.load.series import Flags, Integers, Reals
 
 _END = -1
 
@@ -16,19 +16,19 @@ _END = -1
 class Cluster(NamedTuple):
     """A plan for all nodes: assignment, members of every node, and what never changes."""
 
-    quanta: Reals
-    sums: Reals
+    quanta: Floats
+    sums: Floats
     movable: Flags
-    capacities: Reals
-    assignment: Integers
-    first: Integers
+    capacities: Floats
+    assignment: Ints
+    first: Ints
     """The first operator on every node; the others follow through ``after``."""
-    after: Integers
-    before: Integers
+    after: Ints
+    before: Ints
 
 
 @compiled
-def clustered(quanta: Reals, movable: Flags, capacities: Reals, assignment: Integers) -> Cluster:
+def clustered(quanta: Floats, movable: Flags, capacities: Floats, assignment: Ints) -> Cluster:
     """The plan for an assignment, which is copied; operators at -1 are nowhere."""
     operators = quanta.shape[0]
     sums = np.zeros(operators)
@@ -72,7 +72,7 @@ def place(cluster: Cluster, operator: int, node: int) -> None:
 
 
 @compiled
-def members(cluster: Cluster, node: int) -> Integers:
+def members(cluster: Cluster, node: int) -> Ints:
     """The operators on a node, in no order."""
     count = 0
     j = cluster.first[node]
@@ -88,7 +88,7 @@ def members(cluster: Cluster, node: int) -> Integers:
 
 
 @compiled
-def node_series(cluster: Cluster, node: int) -> Reals:
+def node_series(cluster: Cluster, node: int) -> Floats:
     """The load series of a node, in quanta."""
     series = np.zeros(cluster.quanta.shape[1])
     j = cluster.first[node]
@@ -99,7 +99,7 @@ def node_series(cluster: Cluster, node: int) -> Reals:
 
 
 @compiled
-def all_node_series(cluster: Cluster) -> Reals:
+def all_node_series(cluster: Cluster) -> Floats:
     """The load series of all nodes, in quanta."""
     series = np.zeros((cluster.first.shape[0], cluster.quanta.shape[1]))
     for j in range(cluster.quanta.shape[0]):
@@ -109,7 +109,7 @@ def all_node_series(cluster: Cluster) -> Reals:
 
 
 @compiled
-def pair_of(cluster: Cluster, first: int, second: int) -> tuple[Integers, Pair]:
+def pair_of(cluster: Cluster, first: int, second: int) -> tuple[Ints, Pair]:
     """Two nodes and their operators, ready for an algorithm on pairs."""
     ids = np.sort(np.concatenate((members(cluster, first), members(cluster, second))))
     side = np.empty(ids.shape[0], np.int64)
@@ -121,7 +121,7 @@ def pair_of(cluster: Cluster, first: int, second: int) -> tuple[Integers, Pair]:
 
 
 @compiled
-def take_over(cluster: Cluster, first: int, second: int, ids: Integers, pair: Pair) -> None:
+def take_over(cluster: Cluster, first: int, second: int, ids: Ints, pair: Pair) -> None:
     """Makes what an algorithm decided for a pair part of the plan."""
     for j in range(ids.shape[0]):
         node = first if pair.side[j] == 0 else second

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from penstock.load.arrays import Flags, Floats, Ints
 from penstock.load.compiled import compiled
 from penstock.load.correlation import normalised, spread
-from penstock.load.series import Flags, Integers, Reals
 
 NOWHERE = -1
 
@@ -25,30 +25,30 @@ class Pair(NamedTuple):
     the one with the lowest number.
     """
 
-    between: Reals
+    between: Floats
     """Covariances of operators, times h squared."""
-    sums: Reals
+    sums: Floats
     """The load of every operator, summed over the samples: whole numbers, so never off."""
     movable: Flags
-    side: Integers
+    side: Ints
     """The node each operator is on, or NOWHERE."""
-    with_node: Reals
+    with_node: Floats
     """For both nodes: covariance of its series with every operator."""
-    var: Reals
-    total: Reals
+    var: Floats
+    total: Floats
     """The load of both nodes, summed over the samples."""
-    capacity: Reals
+    capacity: Floats
     samples: int
 
 
 @compiled
 def paired(
-    quanta: Reals,
-    sums: Reals,
+    quanta: Floats,
+    sums: Floats,
     movable: Flags,
-    capacity: Reals,
-    members: Integers,
-    side: Integers,
+    capacity: Floats,
+    members: Ints,
+    side: Ints,
 ) -> Pair:
     """The state for the operators ``members`` (ascending), each on its ``side``."""
     count = members.shape[0]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.load.arrays import Floats, Ints
 from penstock.load.compiled import compiled
-from penstock.load.series import Integers, Reals
 
 
 @compiled
-def pairings(relative_loads: Reals) -> Integers:
+def pairings(relative_loads: Floats) -> Ints:
     """Pairs (heavier, lighter) of nodes: the i-th heaviest with the i-th lightest.
 
     With an odd number of nodes the middle one stays alone. Among equals the lower number counts

@@ -16,7 +16,7 @@ from penstock.balance.rounds import (
     improvement_round,
 )
 from penstock.balance.situation import HOMELESS, Situation, Thresholds
-from penstock.load.series import Reals
+from penstock.load.arrays import Floats
 
 _DEFAULT = Thresholds()
 
@@ -68,7 +68,7 @@ def settled(situation: Situation) -> Cluster:
 
 
 def balanced_by_priority(
-    policy: str, situation: Situation, thresholds: Thresholds, priority: Reals
+    policy: str, situation: Situation, thresholds: Thresholds, priority: Floats
 ) -> Plan:
     """Pairwise balancing that takes operators in an order given beforehand."""
     cluster = settled(situation)

@@ -9,8 +9,8 @@ from itertools import groupby
 import numpy as np
 
 from penstock.balance.situation import Situation
+from penstock.load.arrays import Floats, Ints
 from penstock.load.correlation import deviations, least_mean_deviation, mean_pair_correlation
-from penstock.load.series import Integers, Reals
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Plan:
     moves: tuple[Move, ...]
 
     @cached_property
-    def assignment(self) -> Integers:
+    def assignment(self) -> Ints:
         """Where everything is once all moves are made."""
         after = self.situation.assignment.copy()
         for move in self.moves:
@@ -87,7 +87,7 @@ class Plan:
         return balance_of(replace(self.situation, assignment=self.assignment))
 
 
-def planned(policy: str, situation: Situation, assignment: Integers) -> Plan:
+def planned(policy: str, situation: Situation, assignment: Ints) -> Plan:
     """The plan that turns a situation into an assignment: only operators whose node changes."""
     movers = np.flatnonzero(assignment != situation.assignment)
     if not movers.size:
@@ -139,7 +139,7 @@ def balance_of(situation: Situation) -> Balance:
     )
 
 
-def _relations(situation: Situation, movers: Integers, nodes: Integers, leave_out: bool) -> Reals:
+def _relations(situation: Situation, movers: Ints, nodes: Ints, leave_out: bool) -> Floats:
     """rho(o, N) of operators and nodes, pairwise; 0 where there is no node."""
     own = situation.series.loads[movers]
     others = situation.node_series[nodes] - own if leave_out else situation.node_series[nodes]
@@ -148,7 +148,7 @@ def _relations(situation: Situation, movers: Integers, nodes: Integers, leave_ou
     scale = np.sqrt((own**2).sum(axis=1) * (others**2).sum(axis=1))
     is_defined = (scale > situation.series.quantum**2 / 2) & (nodes >= 0)
     found = np.divide((own * others).sum(axis=1), scale, np.zeros(movers.size), where=is_defined)
-    clipped: Reals = np.clip(found, -1.0, 1.0)
+    clipped: Floats = np.clip(found, -1.0, 1.0)
     return clipped
 
 

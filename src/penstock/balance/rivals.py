@@ -7,7 +7,7 @@ import numpy as np
 from penstock.balance.pairwise import balanced_by_priority
 from penstock.balance.plan import Plan, planned
 from penstock.balance.situation import HOMELESS, Situation, Thresholds
-from penstock.load.series import Integers, Reals
+from penstock.load.arrays import Floats, Ints
 
 
 def largest_load_first(situation: Situation, thresholds: Thresholds | None = None) -> Plan:
@@ -38,10 +38,10 @@ def global_random(situation: Situation, rng: np.random.Generator) -> Plan:
     return planned("global-random", situation, _dealt(situation, order))
 
 
-def _dealt(situation: Situation, order: Integers) -> Integers:
+def _dealt(situation: Situation, order: Ints) -> Ints:
     loads = situation.series.quanta.sum(axis=1)
     assignment = np.where(situation.free, HOMELESS, situation.assignment)
-    total: Reals = np.zeros(situation.nodes)
+    total: Floats = np.zeros(situation.nodes)
     fixed = assignment != HOMELESS
     np.add.at(total, assignment[fixed], loads[fixed])
     for operator in order:

@@ -13,15 +13,15 @@ from penstock.balance.pair import Pair, pair_correlation
 from penstock.balance.pairing import pairings
 from penstock.balance.selective_exchange import exchange
 from penstock.balance.two_way import redistribute
+from penstock.load.arrays import Floats, Ints
 from penstock.load.compiled import compiled
 from penstock.load.correlation import normalised, spread
-from penstock.load.series import Integers, Reals
 
 ONE_WAY, REDISTRIBUTE, EXCHANGE, BY_PRIORITY = range(4)
 
 
 @compiled
-def balance_pair(algorithm: int, ids: Integers, pair: Pair, delta: float, priority: Reals) -> None:
+def balance_pair(algorithm: int, ids: Ints, pair: Pair, delta: float, priority: Floats) -> None:
     """Applies one of the algorithms to a pair."""
     if algorithm == ONE_WAY:
         even_out_one_way(pair)
@@ -35,7 +35,7 @@ def balance_pair(algorithm: int, ids: Integers, pair: Pair, delta: float, priori
 
 @compiled
 def balance_round(
-    cluster: Cluster, algorithm: int, epsilon: float, delta: float, priority: Reals
+    cluster: Cluster, algorithm: int, epsilon: float, delta: float, priority: Floats
 ) -> None:
     """Balances all pairs whose relative loads differ by more than epsilon, in quanta."""
     series = all_node_series(cluster)
@@ -86,7 +86,7 @@ def improvement_round(
 
 
 @compiled
-def _worst_partner(series: Reals, var: Reals, node: int, theta: float) -> tuple[int, float]:
+def _worst_partner(series: Floats, var: Floats, node: int, theta: float) -> tuple[int, float]:
     """The node that correlates least with this one, if below theta, else -1."""
     partner = -1
     least = theta

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from penstock.errors import InputError
-from penstock.load.series import Flags, Integers, LoadSeries, Reals, load_series
+from penstock.load.arrays import Flags, Floats, Ints
+from penstock.load.series import LoadSeries, load_series
 
 HOMELESS = -1
 # An operator of which less is known stays where it is: its mean could be anything.
@@ -48,8 +49,8 @@ class Situation:
     """
 
     series: LoadSeries
-    assignment: Integers
-    capacities: Reals
+    assignment: Ints
+    capacities: Floats
     movable: Flags
 
     @classmethod
@@ -103,12 +104,12 @@ class Situation:
         return self.movable & (self.series.means > 0) & (self.series.known >= LEAST_KNOWN)
 
     @cached_property
-    def node_series(self) -> Reals:
+    def node_series(self) -> Floats:
         """The load series of every node."""
         return self.series.totals(self.assignment, self.nodes)
 
     @cached_property
-    def node_loads(self) -> Reals:
+    def node_loads(self) -> Floats:
         """The mean load of every node as a share of its capacity."""
-        loads: Reals = self.node_series.mean(axis=1) / self.capacities
+        loads: Floats = self.node_series.mean(axis=1) / self.capacities
         return loads

@@ -14,14 +14,15 @@ import math
 
 import numpy as np
 
+from penstock.load.arrays import Floats
 from penstock.load.compiled import compiled
-from penstock.load.series import LoadSeries, Reals
+from penstock.load.series import LoadSeries
 
 _GRID = float(1 << 40)
 
 
 @compiled
-def spread(left: Reals, right: Reals) -> float:
+def spread(left: Floats, right: Floats) -> float:
     """``h * h`` times the covariance of two series."""
     samples = left.shape[0]
     products = 0.0
@@ -48,7 +49,7 @@ def normalised(cov: float, var_left: float, var_right: float) -> float:
 
 
 @compiled
-def correlation_matrix(rows: Reals) -> Reals:
+def correlation_matrix(rows: Floats) -> Floats:
     """The correlations of all pairs of rows; 1 on the diagonal, 0 for constant rows."""
     count = rows.shape[0]
     found = np.zeros((count, count))
@@ -63,7 +64,7 @@ def correlation_matrix(rows: Reals) -> Reals:
     return found
 
 
-def correlations(series: LoadSeries) -> Reals:
+def correlations(series: LoadSeries) -> Floats:
     """The correlations of all pairs of operators.
 
     >>> from penstock.load.series import load_series
@@ -76,17 +77,17 @@ def correlations(series: LoadSeries) -> Reals:
     return correlation_matrix(series.quanta)
 
 
-def deviations(series: Reals) -> Reals:
+def deviations(series: Floats) -> Floats:
     """The standard deviation of every row, of the population.
 
     >>> deviations(np.array([[1.0, 3.0], [2.0, 2.0]]))
     array([1., 0.])
     """
-    found: Reals = series.std(axis=1)
+    found: Floats = series.std(axis=1)
     return found
 
 
-def mean_pair_correlation(node_series: Reals) -> float:
+def mean_pair_correlation(node_series: Floats) -> float:
     """The mean correlation of all pairs of nodes; 0 for a single node."""
     nodes = node_series.shape[0]
     if nodes < 2:
@@ -96,7 +97,7 @@ def mean_pair_correlation(node_series: Reals) -> float:
     return float((found.sum() - np.trace(found)) / (nodes * (nodes - 1)))
 
 
-def least_mean_deviation(node_series: Reals) -> float:
+def least_mean_deviation(node_series: Floats) -> float:
     """What no plan for these loads can go below on average: sd(X) / n (theorem 4).
 
     >>> least_mean_deviation(np.array([[0.0, 2.0], [2.0, 2.0]]))

@@ -8,13 +8,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from penstock.errors import InputError
-
-Reals = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+from penstock.load.arrays import Floats, Ints
 
 # The heaviest sample is cut into 2**18 quanta: finer than any measurement, and coarse enough for
 # the covariances of nodes with dozens of such operators over ten samples to be exact in 53 bits.
@@ -38,9 +35,9 @@ class LoadSeries:
     array([1.        , 0.66666667])
     """
 
-    quanta: Reals
+    quanta: Floats
     quantum: float
-    known: Reals
+    known: Floats
 
     @property
     def operators(self) -> int:
@@ -51,17 +48,17 @@ class LoadSeries:
         return int(self.quanta.shape[1])
 
     @cached_property
-    def loads(self) -> Reals:
+    def loads(self) -> Floats:
         """The samples as loads."""
         return self.quanta * self.quantum
 
     @cached_property
-    def means(self) -> Reals:
+    def means(self) -> Floats:
         """The mean load of every operator."""
-        means: Reals = self.quanta.sum(axis=1) / self.samples * self.quantum
+        means: Floats = self.quanta.sum(axis=1) / self.samples * self.quantum
         return means
 
-    def totals(self, assignment: Integers, nodes: int) -> Reals:
+    def totals(self, assignment: Ints, nodes: int) -> Floats:
         """The load series of every node: the sum of its operators'. Homeless ones count nowhere."""
         totals = np.zeros((nodes, self.samples))
         at_home = assignment >= 0
@@ -92,7 +89,7 @@ def load_series(samples: ArrayLike, quantum: float | None = None) -> LoadSeries:
     return LoadSeries(np.rint(filled / step), step, counts / given.shape[1])
 
 
-def _quantum(loads: Reals) -> float:
+def _quantum(loads: Floats) -> float:
     """A power of two, small beside the heaviest operator's heaviest sample."""
     heaviest = float(loads.max(initial=0.0))
     if heaviest == 0.0:
@@ -136,7 +133,7 @@ class SeriesWindow:
         """Takes the loads of one more period; the oldest period leaves when the window is full."""
         self._periods.append(dict(loads))
 
-    def samples_of(self, names: Sequence[str]) -> Reals:
+    def samples_of(self, names: Sequence[str]) -> Floats:
         """One row per name, one column per period held; NaN where there was no report."""
         nan = float("nan")
         rows = [[period.get(name, nan) for period in self._periods] for name in names]

@@ -12,7 +12,8 @@ from penstock.balance.improvement import candidates, improve
 from penstock.balance.members import Cluster, clustered
 from penstock.balance.rounds import ONE_WAY, balance_round
 from penstock.errors import InputError
-from penstock.load.series import Flags, Integers, LoadSeries, Reals, load_series
+from penstock.load.arrays import Flags, Floats, Ints
+from penstock.load.series import LoadSeries, load_series
 
 THETA = 0.8
 # Up to 51 nodes the source's limit n (n - 1) is smaller. Beyond, the bulk of the gain is had long
@@ -30,7 +31,7 @@ def global_assignment(
     movable: ArrayLike | None = None,
     theta: float = THETA,
     out_of_time: Callable[[], bool] | None = None,
-) -> Integers:
+) -> Ints:
     """A node for every operator, such that nodes are equally loaded and correlate highly.
 
     ``series`` has a row of load samples per operator and a column per period, in units of
@@ -56,7 +57,7 @@ def global_assignment(
     return cluster.assignment
 
 
-def _checked_capacities(capacities: ArrayLike) -> Reals:
+def _checked_capacities(capacities: ArrayLike) -> Floats:
     sizes = np.array(capacities, dtype=np.float64)
     if sizes.ndim != 1 or not sizes.size or not np.all(np.isfinite(sizes) & (sizes > 0)):
         raise InputError(
@@ -65,7 +66,7 @@ def _checked_capacities(capacities: ArrayLike) -> Reals:
     return sizes
 
 
-def _check_sticky(start: Integers, free: Flags, nodes: int) -> None:
+def _check_sticky(start: Ints, free: Flags, nodes: int) -> None:
     lost = np.flatnonzero(~free & ((start < 0) | (start >= nodes)))
     if start.shape != free.shape or lost.size:
         raise InputError(
