@@ -47,7 +47,10 @@ def set_slot(block: Block, number: int, time: float, rank: int) -> None:
     while at > 0:
         left = block.whole[tree + 2 * at]
         right = block.whole[tree + 2 * at + 1]
-        block.whole[tree + at] = right if _is_earlier(block, right, left) else left
+        winner = right if _is_earlier(block, right, left) else left
+        if winner == block.whole[tree + at] and winner != slot:
+            return  # it won here before, and further up nothing has changed either
+        block.whole[tree + at] = winner
         at >>= 1
 
 

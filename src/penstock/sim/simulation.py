@@ -58,8 +58,8 @@ class Simulation:
     ...     (AbstractNode("n"),))
     >>> simulation = Simulation(network, {"I": Steady(10, periodic=True)}, [0], seed=1)
     >>> simulation.advance(100.05)
-    >>> round(simulation.statistics().utilisation[0], 3), simulation.latencies().mean_s
-    (0.1, 0.01)
+    >>> simulation.statistics().utilisation.round(3), round(simulation.latencies().mean_s, 6)
+    (array([0.1]), 0.01)
     """
 
     def __init__(
