@@ -5,7 +5,7 @@ import pytest
 
 from penstock.balance.guards import Guards, GuardState, guarded, rested
 from penstock.balance.pairwise import one_way
-from penstock.balance.plan import planned
+from penstock.balance.plan import move_plan
 from penstock.balance.situation import Situation
 from penstock.errors import InputError
 
@@ -39,7 +39,7 @@ def test_no_more_load_moves_in_a_period_than_the_cap(cap: float) -> None:
 
 def test_half_an_exchange_that_would_overload_is_left_out() -> None:
     situation = Situation.of([[0.7], [0.6], [0.35]], [0, 1, 1], [1.0, 1.0])
-    swap = planned("by hand", situation, np.array([1, 0, 1]))
+    swap = move_plan("by hand", situation, np.array([1, 0, 1]))
     plan, _ = guarded(swap, NAMES[:3], Guards(most_load=0.8), GuardState(), now_s=0.0)
     assert plan.moves == ()
 
@@ -51,7 +51,7 @@ def test_a_wish_must_last() -> None:
         plan, state = guarded(one_way(_uneven()), NAMES, guards, state, now_s)
         moved.append(len(plan.moves))
     assert moved == [0, 0, 3]
-    calm = planned("by hand", _uneven(), np.zeros(8, np.int64))
+    calm = move_plan("by hand", _uneven(), np.zeros(8, np.int64))
     _, state = guarded(calm, NAMES, guards, state, 4.0)
     assert state.wanted == 0
 

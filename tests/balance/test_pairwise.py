@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from balance.worlds import series_of, worlds
 from penstock.balance import pairwise
-from penstock.balance.plan import Plan
+from penstock.balance.plan import MovePlan
 from penstock.balance.situation import LEAST_KNOWN, Situation, Thresholds
 from penstock.bench.plain import cluster, pairs
 from penstock.bench.plain.pairs import World
 
 LIMITS = Thresholds(epsilon=0.1, delta=0.2, theta=0.8)
-Fast = Callable[[Situation, Thresholds], Plan]
+Fast = Callable[[Situation, Thresholds], MovePlan]
 
 exchange = partial(pairs.selective_exchange, delta=LIMITS.delta)
 ALGORITHMS = [

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from penstock.balance.plan import balance_of, planned
+from penstock.balance.plan import balance_of, move_plan
 from penstock.balance.situation import Situation, Thresholds
 from penstock.errors import InputError
 
@@ -12,7 +12,7 @@ EARLY, LATE = [0.4, 0.1], [0.1, 0.4]
 
 def test_a_move_says_what_it_was_decided_by() -> None:
     situation = Situation.of([EARLY, EARLY, LATE], [0, 0, 1], [1.0, 1.0])
-    plan = planned("by hand", situation, np.array([0, 1, 1]))
+    plan = move_plan("by hand", situation, np.array([0, 1, 1]))
     (move,) = plan.moves
     assert (move.operator, move.source, move.target) == (1, 0, 1)
     assert move.load == pytest.approx(0.25)
@@ -25,14 +25,14 @@ def test_a_move_says_what_it_was_decided_by() -> None:
 
 def test_only_operators_whose_node_changed_move_and_pairs_stay_together() -> None:
     situation = Situation.of(np.full((5, 1), 0.1), [0, 1, 2, 3, 0], [1.0] * 4)
-    plan = planned("by hand", situation, np.array([1, 0, 3, 3, 2]))
+    plan = move_plan("by hand", situation, np.array([1, 0, 3, 3, 2]))
     pairs = [[(move.source, move.target) for move in batch] for batch in plan.batches]
     assert pairs == [[(0, 1), (1, 0)], [(0, 2)], [(2, 3)]]
 
 
 def test_before_and_after_are_told() -> None:
     situation = Situation.of([EARLY, EARLY, LATE, LATE], [0, 0, 1, 1], [1.0, 1.0])
-    plan = planned("by hand", situation, np.array([0, 1, 0, 1]))
+    plan = move_plan("by hand", situation, np.array([0, 1, 0, 1]))
     assert plan.before.mean_correlation == -1.0
     assert plan.before.mean_deviation == pytest.approx(0.3, abs=1e-4)
     assert plan.after.mean_deviation == pytest.approx(0.0, abs=1e-4)

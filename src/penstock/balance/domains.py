@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from penstock.balance.plan import Plan, planned
+from penstock.balance.plan import MovePlan, move_plan
 from penstock.balance.situation import HOMELESS, Situation
 from penstock.errors import InputError
 from penstock.load.arrays import Ints
 from penstock.load.series import LoadSeries
 
-Decide = Callable[[Situation], Plan]
+Decide = Callable[[Situation], MovePlan]
 
 
 def domains(nodes: int, size: int, turn: int = 0) -> list[Ints]:
@@ -32,7 +32,7 @@ def domains(nodes: int, size: int, turn: int = 0) -> list[Ints]:
     return np.array_split(order, -(-nodes // size))
 
 
-def in_domains(situation: Situation, size: int, decide: Decide, turn: int = 0) -> Plan:
+def in_domains(situation: Situation, size: int, decide: Decide, turn: int = 0) -> MovePlan:
     """The plans of all domains as one; operators without a node are left to the first domain."""
     after = situation.assignment.copy()
     name = ""
@@ -40,7 +40,7 @@ def in_domains(situation: Situation, size: int, decide: Decide, turn: int = 0) -
         plan = decide(_within(situation, part, operators))
         after[operators] = part[plan.assignment]
         name = plan.policy
-    return planned(f"{name} in domains of {size}", situation, after)
+    return move_plan(f"{name} in domains of {size}", situation, after)
 
 
 def _parts(situation: Situation, size: int, turn: int) -> Iterator[tuple[Ints, Ints]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.balance.plan import Plan, planned
+from penstock.balance.plan import MovePlan, move_plan
 from penstock.balance.situation import Situation
 from penstock.load.arrays import Ints
 from penstock.load.series import LoadSeries
@@ -47,11 +47,13 @@ def grouped(situation: Situation, lightest: float) -> Grouped:
     return Grouped(merged, group)
 
 
-def in_groups(situation: Situation, lightest: float, decide: Callable[[Situation], Plan]) -> Plan:
+def in_groups(
+    situation: Situation, lightest: float, decide: Callable[[Situation], MovePlan]
+) -> MovePlan:
     """The plan for the groups, carried over to their operators."""
     merged = grouped(situation, lightest)
     plan = decide(merged.situation)
-    return planned(f"{plan.policy} in groups", situation, plan.assignment[merged.group])
+    return move_plan(f"{plan.policy} in groups", situation, plan.assignment[merged.group])
 
 
 def _groups(situation: Situation, lightest: float) -> Ints:

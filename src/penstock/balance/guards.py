@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from penstock.balance.plan import Move, Plan, planned
+from penstock.balance.plan import Move, MovePlan, move_plan
 from penstock.balance.situation import HOMELESS, Situation
 from penstock.errors import InputError
 
@@ -52,8 +52,8 @@ def rested(
 
 
 def guarded(
-    plan: Plan, names: list[str], guards: Guards, state: GuardState, now_s: float
-) -> tuple[Plan, GuardState]:
+    plan: MovePlan, names: list[str], guards: Guards, state: GuardState, now_s: float
+) -> tuple[MovePlan, GuardState]:
     """What of a plan is carried out now, and the memory afterwards.
 
     Operators whose node has left are always moved: for them no guard applies.
@@ -70,7 +70,7 @@ def guarded(
     after = plan.situation.assignment.copy()
     for move in chosen:
         after[move.operator] = move.target
-    return planned(plan.policy, plan.situation, after), GuardState(moved_at_s, wanted)
+    return move_plan(plan.policy, plan.situation, after), GuardState(moved_at_s, wanted)
 
 
 def _within_cap(

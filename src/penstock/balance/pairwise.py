@@ -6,7 +6,7 @@ import numpy as np
 
 from penstock.balance.dealing import deal_out
 from penstock.balance.members import Cluster, clustered
-from penstock.balance.plan import Plan, planned
+from penstock.balance.plan import MovePlan, move_plan
 from penstock.balance.rounds import (
     BY_PRIORITY,
     EXCHANGE,
@@ -21,7 +21,7 @@ from penstock.load.arrays import Floats
 _DEFAULT = Thresholds()
 
 
-def one_way(situation: Situation, thresholds: Thresholds = _DEFAULT) -> Plan:
+def one_way(situation: Situation, thresholds: Thresholds = _DEFAULT) -> MovePlan:
     """The least movement: only from the heavier node of a pair to the lighter (COR-BAL).
 
     Node 1 is busy late, so it gets an operator that is busy early:
@@ -34,22 +34,24 @@ def one_way(situation: Situation, thresholds: Thresholds = _DEFAULT) -> Plan:
     return _balanced("one-way", situation, thresholds, ONE_WAY)
 
 
-def redistribution(situation: Situation, thresholds: Thresholds = _DEFAULT) -> Plan:
+def redistribution(situation: Situation, thresholds: Thresholds = _DEFAULT) -> MovePlan:
     """The best plan: pairs that differ too much are dealt out afresh."""
     return _balanced("redistribution", situation, thresholds, REDISTRIBUTE)
 
 
-def selective_exchange(situation: Situation, thresholds: Thresholds = _DEFAULT) -> Plan:
+def selective_exchange(situation: Situation, thresholds: Thresholds = _DEFAULT) -> MovePlan:
     """The compromise: evened out, and operators that gain much change sides."""
     return _balanced("selective-exchange", situation, thresholds, EXCHANGE)
 
 
-def improved_redistribution(situation: Situation, thresholds: Thresholds = _DEFAULT) -> Plan:
+def improved_redistribution(situation: Situation, thresholds: Thresholds = _DEFAULT) -> MovePlan:
     """Redistribution, also of nodes close to overload that are balanced on average."""
     return _balanced("improved-redistribution", situation, thresholds, REDISTRIBUTE, True)
 
 
-def improved_selective_exchange(situation: Situation, thresholds: Thresholds = _DEFAULT) -> Plan:
+def improved_selective_exchange(
+    situation: Situation, thresholds: Thresholds = _DEFAULT
+) -> MovePlan:
     """Selective exchange, also of nodes close to overload that are balanced on average."""
     return _balanced("improved-selective-exchange", situation, thresholds, EXCHANGE, True)
 
@@ -69,21 +71,21 @@ def settled(situation: Situation) -> Cluster:
 
 def balanced_by_priority(
     policy: str, situation: Situation, thresholds: Thresholds, priority: Floats
-) -> Plan:
+) -> MovePlan:
     """Pairwise balancing that takes operators in an order given beforehand."""
     cluster = settled(situation)
     epsilon = thresholds.epsilon / situation.series.quantum
     balance_round(cluster, BY_PRIORITY, epsilon, thresholds.delta, priority)
-    return planned(policy, situation, cluster.assignment)
+    return move_plan(policy, situation, cluster.assignment)
 
 
 def _balanced(
     policy: str, situation: Situation, thresholds: Thresholds, algorithm: int, improve: bool = False
-) -> Plan:
+) -> MovePlan:
     cluster = settled(situation)
     quantum = situation.series.quantum
     no_priority = np.zeros(situation.series.operators)
     balance_round(cluster, algorithm, thresholds.epsilon / quantum, thresholds.delta, no_priority)
     if improve:
         improvement_round(cluster, algorithm, thresholds.delta, thresholds.theta, 1.0 / quantum)
-    return planned(policy, situation, cluster.assignment)
+    return move_plan(policy, situation, cluster.assignment)

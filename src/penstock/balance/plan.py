@@ -50,7 +50,7 @@ class Balance:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class MovePlan:
     """A decision: who moves, from what situation, by which policy.
 
     Moves are in the order they are to be carried out: pair by pair of nodes, because only one
@@ -87,11 +87,11 @@ class Plan:
         return balance_of(replace(self.situation, assignment=self.assignment))
 
 
-def planned(policy: str, situation: Situation, assignment: Ints) -> Plan:
+def move_plan(policy: str, situation: Situation, assignment: Ints) -> MovePlan:
     """The plan that turns a situation into an assignment: only operators whose node changes."""
     movers = np.flatnonzero(assignment != situation.assignment)
     if not movers.size:
-        return Plan(policy, situation, ())
+        return MovePlan(policy, situation, ())
     source, target = situation.assignment[movers], assignment[movers]
     after = situation.series.totals(assignment, situation.nodes).mean(axis=1)
     after /= situation.capacities
@@ -118,7 +118,7 @@ def planned(policy: str, situation: Situation, assignment: Ints) -> Plan:
         )
     ]
     moves.sort(key=_in_order)
-    return Plan(policy, situation, tuple(moves))
+    return MovePlan(policy, situation, tuple(moves))
 
 
 def balance_of(situation: Situation) -> Balance:

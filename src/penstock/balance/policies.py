@@ -7,20 +7,20 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from penstock.balance import pairwise, rivals
-from penstock.balance.plan import Plan, planned
+from penstock.balance.plan import MovePlan, move_plan
 from penstock.balance.situation import HOMELESS, Situation, Thresholds
 from penstock.errors import InputError, listed, suggestion
 from penstock.place.correlation import global_assignment
 
 OutOfTime = Callable[[], bool]
-Policy = Callable[[Situation, Thresholds, np.random.Generator], Plan]
+Policy = Callable[[Situation, Thresholds, np.random.Generator], MovePlan]
 
 
 def global_correlation(
     situation: Situation,
     thresholds: Thresholds | None = None,
     out_of_time: OutOfTime | None = None,
-) -> Plan:
+) -> MovePlan:
     """All afresh by correlation, whatever has to move for it (COR-GLB)."""
     limits = thresholds or Thresholds()
     assignment = global_assignment(
@@ -31,12 +31,12 @@ def global_correlation(
         theta=limits.theta,
         out_of_time=out_of_time,
     )
-    return planned("global", situation, assignment)
+    return move_plan("global", situation, assignment)
 
 
-def no_moves(situation: Situation) -> Plan:
+def no_moves(situation: Situation) -> MovePlan:
     """Everything stays; only operators whose node has left get a new one."""
-    return planned("off", situation, pairwise.settled(situation).assignment)
+    return move_plan("off", situation, pairwise.settled(situation).assignment)
 
 
 POLICIES: Mapping[str, Policy] = {
@@ -62,7 +62,7 @@ def decide(
     situation: Situation,
     rng: np.random.Generator,
     thresholds: Thresholds | None = None,
-) -> Plan:
+) -> MovePlan:
     """What a policy does about a situation.
 
     >>> situation = Situation.of([[0.3, 0.3], [0.2, 0.2], [0.2, 0.2]], [0, 0, 0], [1.0, 1.0])

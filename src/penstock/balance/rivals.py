@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.balance.pairwise import balanced_by_priority
-from penstock.balance.plan import Plan, planned
+from penstock.balance.plan import MovePlan, move_plan
 from penstock.balance.situation import HOMELESS, Situation, Thresholds
 from penstock.load.arrays import Floats, Ints
 
 
-def largest_load_first(situation: Situation, thresholds: Thresholds | None = None) -> Plan:
+def largest_load_first(situation: Situation, thresholds: Thresholds | None = None) -> MovePlan:
     """From the heavier node of a pair to the lighter, the largest operator first (LLF-BAL)."""
     limits = thresholds or Thresholds()
     priority = situation.series.quanta.sum(axis=1)
@@ -19,23 +19,23 @@ def largest_load_first(situation: Situation, thresholds: Thresholds | None = Non
 
 def random_selection(
     situation: Situation, rng: np.random.Generator, thresholds: Thresholds | None = None
-) -> Plan:
+) -> MovePlan:
     """From the heavier node of a pair to the lighter, in random order (RAND-BAL)."""
     limits = thresholds or Thresholds()
     priority = rng.permutation(situation.series.operators).astype(np.float64)
     return balanced_by_priority("random", situation, limits, priority)
 
 
-def global_largest_load_first(situation: Situation) -> Plan:
+def global_largest_load_first(situation: Situation) -> MovePlan:
     """All afresh: the largest operator first, each to the least loaded node (LLF-GLB)."""
     order = np.argsort(-situation.series.means, kind="stable")
-    return planned("global-largest-load-first", situation, _dealt(situation, order))
+    return move_plan("global-largest-load-first", situation, _dealt(situation, order))
 
 
-def global_random(situation: Situation, rng: np.random.Generator) -> Plan:
+def global_random(situation: Situation, rng: np.random.Generator) -> MovePlan:
     """All afresh: in random order, each to the least loaded node (RAND-GLB)."""
     order = rng.permutation(situation.series.operators)
-    return planned("global-random", situation, _dealt(situation, order))
+    return move_plan("global-random", situation, _dealt(situation, order))
 
 
 def _dealt(situation: Situation, order: Ints) -> Ints:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from penstock.balance.guards import Guards, GuardState, guarded, rested
-from penstock.balance.plan import Move, Plan
+from penstock.balance.plan import Move, MovePlan
 from penstock.balance.policies import decide
 from penstock.balance.situation import Situation, Thresholds
 from penstock.errors import InputError
@@ -18,7 +18,7 @@ from penstock.sim.measuring import LoadMeter
 from penstock.sim.simulation import Simulation, Statistics
 from penstock.sim.timeline import Timeline
 
-Decide = Callable[[Situation], Plan]
+Decide = Callable[[Situation], MovePlan]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class BalancedSystem:
     def __init__(self, simulation: Simulation, balancing: Balancing, seed: int) -> None:
         self.simulation = simulation
         self.balancing = balancing
-        self.plans: deque[Plan] = deque(maxlen=100)
+        self.plans: deque[MovePlan] = deque(maxlen=100)
         self.moved_load = 0.0
         self.timeline = Timeline(_columns(simulation))
         self._rng = np.random.default_rng([seed, 0xBA1A])
@@ -112,7 +112,7 @@ class BalancedSystem:
                 self._decide()
         self.simulation.advance(until_s)
 
-    def apply(self, choose: Decide) -> Plan:
+    def apply(self, choose: Decide) -> MovePlan:
         """Makes a plan now, by whatever means, and begins to carry it out."""
         plan = choose(self.situation)
         self._enact(plan)
@@ -152,7 +152,7 @@ class BalancedSystem:
             return
         self._enact(plan)
 
-    def _enact(self, plan: Plan) -> None:
+    def _enact(self, plan: MovePlan) -> None:
         if plan.moves:
             self.plans.append(plan)
             self.moved_load += plan.moved_load

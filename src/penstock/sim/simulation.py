@@ -133,8 +133,8 @@ class Simulation:
             set_slot(self._block, 2 * len(self.network.nodes) + number, NEVER, 0)
         self.advance(until_s)
 
-    def scale(self, factor: float) -> None:
-        """Multiplies the rates of all sources, relative to how they were described."""
+    def scale(self, factor: float | Floats) -> None:
+        """Multiplies the rates of all sources, or of each, relative to how they were described."""
         self._sources(at.FACTOR, self._block.real)[:] = factor
 
     def statistics(self) -> Statistics:
