@@ -14,6 +14,7 @@ from penstock.balance.policies import decide
 from penstock.balance.situation import Situation, Thresholds
 from penstock.errors import InputError
 from penstock.load.series import SeriesWindow
+from penstock.model.abstract import AbstractNetwork
 from penstock.sim.measuring import LoadMeter
 from penstock.sim.simulation import Simulation, Statistics
 from penstock.sim.timeline import Timeline
@@ -56,8 +57,10 @@ class Balancing:
 class BalancedSystem:
     """A simulation with a balancer in the loop.
 
-    A plan's moves are carried out pair by pair of nodes; until all are done the plan stands and no
-    other is made. ``plans`` are the last plans that moved something.
+    Operators of one unit (a fragment, a table) are balanced and moved as one: in situations and
+    moves, numbers are those of ``units``. A plan's moves are carried out pair by pair of nodes;
+    until all are done the plan stands and no other is made. ``plans`` are the last plans that
+    moved something.
     """
 
     def __init__(self, simulation: Simulation, balancing: Balancing, seed: int) -> None:
@@ -67,7 +70,8 @@ class BalancedSystem:
         self.moved_load = 0.0
         self.timeline = Timeline(_columns(simulation))
         self._rng = np.random.default_rng([seed, 0xBA1A])
-        self._names = [one.name for one in simulation.network.operators]
+        self._members = _units(simulation.network)
+        self._names = list(self._members)
         self._meter = LoadMeter(simulation.network, balancing.measure)
         self._window = SeriesWindow(balancing.samples)
         self._guards = GuardState()
@@ -81,13 +85,19 @@ class BalancedSystem:
     @property
     def situation(self) -> Situation:
         """What a decision would be made from now."""
-        network = self.simulation.network
+        network, where = self.simulation.network, self.simulation.assignment
+        stays = [one.is_sticky or bool(one.node) for one in network.operators]
         return Situation.of(
             self._window.samples_of(self._names),
-            self.simulation.assignment,
+            [where[members[0]] for members in self._members.values()],
             [node.cpu for node in network.nodes],
-            [not (one.is_sticky or one.node) for one in network.operators],
+            [not any(stays[one] for one in members) for members in self._members.values()],
         )
+
+    @property
+    def units(self) -> list[str]:
+        """What is moved as one, by name."""
+        return self._names
 
     @property
     def is_moving(self) -> bool:
@@ -130,8 +140,8 @@ class BalancedSystem:
 
     def _sample(self) -> None:
         statistics = self.simulation.statistics()
-        loads = self._meter.loads(statistics).tolist()
-        self._window.add(dict(zip(self._names, loads, strict=True)))
+        loads = self._meter.loads(statistics)
+        self._window.add({name: float(loads[all_].sum()) for name, all_ in self._members.items()})
         self.timeline.add(statistics.until_s, self._row(statistics))
 
     def _row(self, statistics: Statistics) -> list[float]:
@@ -162,16 +172,29 @@ class BalancedSystem:
 
     def _begin_batch(self) -> None:
         self._moving = self._batches.popleft()
-        took_s = self.simulation.suspend([move.operator for move in self._moving])
+        units = list(self._members.values())
+        took_s = self.simulation.suspend(
+            [one for move in self._moving for one in units[move.operator]]
+        )
         self._moved_at_s = self.simulation.now_s + took_s
 
     def _finish_batch(self) -> None:
+        units = list(self._members.values())
         for move in self._moving:
-            self.simulation.resume(move.operator, move.target)
+            for operator in units[move.operator]:
+                self.simulation.resume(operator, move.target)
         self._moving = ()
         self._moved_at_s = np.inf
         if self._batches:
             self._begin_batch()
+
+
+def _units(network: AbstractNetwork) -> dict[str, list[int]]:
+    """The operators of every unit, in the order of the first of each."""
+    found: dict[str, list[int]] = {}
+    for number, operator in enumerate(network.operators):
+        found.setdefault(operator.group, []).append(number)
+    return found
 
 
 def _columns(simulation: Simulation) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from penstock.studies.balancing_runs import SEEDS, Setup, global_plan, run_of, workload_of
 from penstock.studies.figures import Figure
@@ -58,8 +59,8 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
 def measured(point: tuple[str, float, str, int]) -> dict[str, Value]:
     """One algorithm with one parameter changed."""
     key, value, name, seed = point
-    number = int(value) if key in ("nodes", "per_node", "samples") else float(value)
-    setup = replace(Setup(_LEVEL, seed), **{key: number})
+    changed: dict[str, Any] = {key: type(getattr(Setup(_LEVEL, seed), key))(value)}
+    setup = replace(Setup(_LEVEL, seed), **changed)
     workload = workload_of(setup)
     first, then = ALGORITHMS[name]
     start = global_plan(setup, workload, first).assignment if first else workload.scattered

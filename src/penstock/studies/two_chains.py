@@ -1,4 +1,4 @@
-"""Two chains on two nodes that burst in turn: connected against cut (section 1.3 of the source)."""
+"""Two chains on two nodes that burst in turn: connected against cut (the source's example 1)."""
 
 from __future__ import annotations
 
