@@ -6,10 +6,12 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from penstock.bench.correlation import correlation
 from penstock.bench.costs import costs, write_table
 from penstock.bench.overhead import overhead
 from penstock.bench.placement import placement
 from penstock.bench.report import Report
+from penstock.bench.simulator import simulator
 
 Measure = Callable[[bool, Callable[[str], None]], Report]
 
@@ -42,4 +44,6 @@ BENCHES: Mapping[str, Callable[[bool], Mapping[str, Any]]] = {
     "overhead": _reported(overhead),
     "costs": _reported(_kept_costs),
     "placement": _reported(placement),
+    "correlation": _reported(correlation),
+    "simulator": _reported(simulator),
 }

@@ -53,10 +53,16 @@ def _draw_loads(axes: Any, found: Simulated) -> None:
 
 def _draw_latency(axes: Any, found: Simulated) -> None:
     line = found.system.timeline
-    axes.plot(line.times_s, 1_000 * line.column("latency_s"), color=_COLOURS[0], linewidth=1.2)
+    latency_ms = 1_000 * line.column("latency_s")
+    axes.plot(line.times_s, latency_ms, color=_COLOURS[0], linewidth=1.2)
     axes.set_ylabel("mean latency, ms", color=_COLOURS[0])
     axes.set_xlabel("simulated seconds")
-    axes.set_yscale("log")
+    known = latency_ms[latency_ms > 0]
+    if known.size and known.max() > 20 * known.min():
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter("{x:g}")
+    else:
+        axes.set_ylim(bottom=0)
     _tidy(axes)
     if found.system.moved_load:
         moved = axes.twinx()
