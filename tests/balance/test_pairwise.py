@@ -42,7 +42,7 @@ def _situation(world: World) -> Situation:
     ("fast", "plain"), ALGORITHMS, ids=lambda one: getattr(one, "__name__", "")
 )
 @given(world=worlds())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_plans_are_those_of_the_plain_transcription(
     fast: Fast, plain: Callable[[World], None], world: World
 ) -> None:
@@ -55,7 +55,7 @@ def test_plans_are_those_of_the_plain_transcription(
 
 
 @given(worlds())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_one_way_never_moves_an_operator_heavier_than_the_gap(world: World) -> None:
     situation = _situation(world)
     for move in pairwise.one_way(situation, LIMITS).moves:
@@ -67,7 +67,7 @@ def test_one_way_never_moves_an_operator_heavier_than_the_gap(world: World) -> N
 
 
 @given(worlds())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_after_one_way_only_operators_too_heavy_to_move_keep_a_pair_apart(world: World) -> None:
     situation = _situation(world)
     after = pairwise.one_way(situation, LIMITS).assignment

@@ -31,7 +31,7 @@ def _largest_first(world: World, epsilon: float) -> None:
 
 
 @given(worlds())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_largest_load_first_between_pairs(world: World) -> None:
     situation = Situation.of(series_of(world), world.plan, world.capacities, world.movable)
     world.movable = situation.free.tolist()

@@ -14,7 +14,7 @@ from penstock.place.correlation import global_assignment
 
 
 @given(worlds(least_nodes=1))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_the_plan_is_that_of_the_plain_transcription(world: World) -> None:
     fast = global_assignment(
         series_of(world),

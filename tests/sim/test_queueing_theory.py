@@ -32,7 +32,7 @@ def _latencies(
         simulation.advance(20)
         simulation.forget()
         simulation.statistics()
-        simulation.advance(350)
+        simulation.advance(170)
         means.append(simulation.latencies().mean_s)
         used.append(simulation.statistics().utilisation[0])
     return np.array(means), float(np.mean(used))
@@ -41,14 +41,14 @@ def _latencies(
 def _agrees(found: np.ndarray, expected: float) -> None:
     error = STUDENT_T * found.std(ddof=1) / math.sqrt(len(found))
     assert abs(found.mean() - expected) <= error
-    assert error < 0.15 * expected, "too uncertain to say anything"
+    assert error < 0.2 * expected, "too uncertain to say anything"
 
 
 @pytest.mark.parametrize("load", [0.3, 0.8])
 def test_m_m_1(load: float) -> None:
     found, used = _latencies(chains(1, 1, 1), 1_000 * load, "exponential", [0])
     _agrees(found, 0.001 / (1 - load))
-    assert used == pytest.approx(load, rel=0.03)
+    assert used == pytest.approx(load, rel=0.04)
 
 
 @pytest.mark.parametrize("load", [0.3, 0.8])
@@ -65,7 +65,7 @@ def test_tandem_of_exponential_servers_is_a_sum_of_independent_queues() -> None:
 def test_poisson_streams_that_share_a_node_make_one_poisson_stream() -> None:
     found, used = _latencies(chains(1, 4, 1), 175, "exponential", [0, 0, 0, 0])
     _agrees(found, 0.001 / (1 - 0.7))
-    assert used == pytest.approx(0.7, rel=0.03)
+    assert used == pytest.approx(0.7, rel=0.04)
 
 
 def test_round_robin_of_single_tuples_waits_as_long_on_average_as_first_come() -> None:
