@@ -6,12 +6,12 @@ import math
 
 from penstock.balance.one_way import excess, is_candidate
 from penstock.balance.pair import Pair, attach, detach, relative_load
-from penstock.load.arrays import Floats
+from penstock.load.arrays import Floats, Ints
 from penstock.load.compiled import compiled
 
 
 @compiled
-def even_out_by_priority(pair: Pair, priority: Floats) -> None:
+def even_out_by_priority(pair: Pair, ids: Ints, priority: Floats) -> None:
     """Moves operators off the more loaded node, the highest priority first.
 
     With loads as priorities this is largest-load-first; with random numbers, random selection.
@@ -23,8 +23,8 @@ def even_out_by_priority(pair: Pair, priority: Floats) -> None:
         best = -1
         highest = -math.inf
         for j in range(pair.side.shape[0]):
-            if is_candidate(pair, j, source, remaining) and priority[j] > highest:
-                best, highest = j, priority[j]
+            if is_candidate(pair, j, source, remaining) and priority[ids[j]] > highest:
+                best, highest = j, priority[ids[j]]
         if best < 0:
             return
         detach(pair, best)

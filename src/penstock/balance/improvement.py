@@ -13,18 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from penstock.balance.members import (
-    Cluster,
-    all_node_series,
-    node_series,
-    pair_of,
-    take_over,
-)
+from penstock.balance.members import Cluster, node_quanta, pair_of, take_over
 from penstock.balance.pair import pair_correlation
 from penstock.balance.two_way import redistribute
 from penstock.load.arrays import Flags, Floats, Ints
 from penstock.load.compiled import compiled
-from penstock.load.correlation import normalised, spread
+from penstock.load.correlation import normalised
 
 
 class Candidates(NamedTuple):
@@ -41,12 +35,13 @@ class Candidates(NamedTuple):
     """The smallest of every row of ``waiting``, or less if that is not exact, and where it is."""
     where: Ints
     is_exact: Flags
+    relations: Floats
+    """Room for the correlations of one node with all."""
 
 
-@compiled
 def candidates(cluster: Cluster, theta: float) -> Candidates:
     """All pairs that correlate below theta."""
-    series = all_node_series(cluster)
+    series = node_quanta(cluster)
     nodes = series.shape[0]
     found = Candidates(
         np.ascontiguousarray(series.T),
@@ -56,15 +51,21 @@ def candidates(cluster: Cluster, theta: float) -> Candidates:
         np.full(nodes, math.inf),
         np.zeros(nodes, np.int64),
         np.ones(nodes, np.bool_),
+        np.zeros(nodes),
     )
-    for i in range(nodes):
-        _renew(found, i, series[i])
-    for i in range(nodes):
-        relations = _relations(found, i)
-        for j in range(i + 1, nodes):
-            found.waiting[i, j] = relations[j] if relations[j] < theta else math.inf
-        _find_least(found, i)
+    _consider_all(found, theta)
     return found
+
+
+@compiled
+def _consider_all(found: Candidates, theta: float) -> None:
+    for i in range(found.var.shape[0]):
+        _renew(found, i)
+    for i in range(found.var.shape[0]):
+        _relate(found, i)
+        for j in range(i + 1, found.var.shape[0]):
+            found.waiting[i, j] = found.relations[j] if found.relations[j] < theta else math.inf
+        _find_least(found, i)
 
 
 @compiled
@@ -86,60 +87,76 @@ def improve(cluster: Cluster, found: Candidates, theta: float, rounds: int) -> i
         redistribute(pair)
         if pair_correlation(pair) > old:
             take_over(cluster, i, j, ids, pair)
-            _changed(cluster, found, i, j, theta)
+            _changed(cluster, found, ids, i, j, theta)
     return rounds
 
 
 @compiled
-def _changed(cluster: Cluster, found: Candidates, i: int, j: int, theta: float) -> None:
-    kept = found.waiting[min(i, j), max(i, j)]
+def _changed(cluster: Cluster, found: Candidates, ids: Ints, i: int, j: int, theta: float) -> None:
+    """Considers all pairs of two nodes again; ``ids`` are the operators on them."""
+    kept = found.waiting[i, j]
+    for t in range(found.periods.shape[0]):
+        found.periods[t, i] = 0.0
+        found.periods[t, j] = 0.0
+        for k in range(ids.shape[0]):
+            found.periods[t, cluster.assignment[ids[k]]] += cluster.quanta[ids[k], t]
     for node in (i, j):
-        _renew(found, node, node_series(cluster, node))
+        _renew(found, node)
     for node in (i, j):
-        relations = _relations(found, node)
-        for k in range(node):
-            found.waiting[k, node] = relations[k] if relations[k] < theta else math.inf
-            _keep_least(found, k, node)
-        for k in range(node + 1, relations.shape[0]):
-            found.waiting[node, k] = relations[k] if relations[k] < theta else math.inf
+        _relate(found, node)
+        for k in range(found.relations.shape[0]):
+            one = found.relations[k] if found.relations[k] < theta else math.inf
+            if k < node:
+                found.waiting[k, node] = one
+                _keep_least(found, k, node)
+            elif k > node:
+                found.waiting[node, k] = one
     # The pair itself has just got the best plan there is for it.
-    found.waiting[min(i, j), max(i, j)] = kept
+    found.waiting[i, j] = kept
     _find_least(found, i)
     _find_least(found, j)
 
 
 @compiled
-def _renew(found: Candidates, node: int, series: Floats) -> None:
-    found.sums[node] = series.sum()
-    found.var[node] = spread(series, series)
-    for t in range(series.shape[0]):
-        found.periods[t, node] = series[t]
+def _renew(found: Candidates, node: int) -> None:
+    """Brings the sum and the variance of a node up to date."""
+    samples = found.periods.shape[0]
+    total = 0.0
+    squares = 0.0
+    for t in range(samples):
+        total += found.periods[t, node]
+        squares += found.periods[t, node] * found.periods[t, node]
+    found.sums[node] = total
+    found.var[node] = samples * squares - total * total
 
 
 @compiled
-def _relations(found: Candidates, node: int) -> Floats:
-    """The correlations of a node with all."""
+def _relate(found: Candidates, node: int) -> None:
+    """Puts the correlations of a node with all into ``relations``."""
     samples, nodes = found.periods.shape
-    products = np.zeros(nodes)
+    relations = found.relations
+    for k in range(nodes):
+        relations[k] = 0.0
     for t in range(samples):
         own = found.periods[t, node]
-        row = found.periods[t]
         for k in range(nodes):
-            products[k] += own * row[k]
+            relations[k] += own * found.periods[t, k]
     for k in range(nodes):
-        cov = samples * products[k] - found.sums[node] * found.sums[k]
-        products[k] = normalised(cov, found.var[node], found.var[k])
-    return products
+        cov = samples * relations[k] - found.sums[node] * found.sums[k]
+        relations[k] = normalised(cov, found.var[node], found.var[k])
 
 
 @compiled
 def _worst_row(found: Candidates) -> int:
     """The first row with the smallest candidate of all."""
     while True:
-        i = int(np.argmin(found.least))
-        if found.is_exact[i]:
-            return i
-        _find_least(found, i)
+        row = 0
+        for i in range(1, found.least.shape[0]):
+            if found.least[i] < found.least[row]:
+                row = i
+        if found.is_exact[row]:
+            return row
+        _find_least(found, row)
 
 
 @compiled
@@ -159,11 +176,11 @@ def _keep_least(found: Candidates, i: int, j: int) -> None:
 
 @compiled
 def _find_least(found: Candidates, i: int) -> None:
+    least = math.inf
+    where = i
+    for j in range(i + 1, found.least.shape[0]):
+        if found.waiting[i, j] < least:
+            least, where = found.waiting[i, j], j
+    found.least[i] = least
+    found.where[i] = where
     found.is_exact[i] = True
-    row = found.waiting[i, i + 1 :]
-    if row.shape[0] == 0:
-        found.least[i] = math.inf
-        return
-    where = int(np.argmin(row))
-    found.least[i] = row[where]
-    found.where[i] = i + 1 + where

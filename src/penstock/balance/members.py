@@ -27,27 +27,29 @@ class Cluster(NamedTuple):
     before: Ints
 
 
-@compiled
 def clustered(quanta: Floats, movable: Flags, capacities: Floats, assignment: Ints) -> Cluster:
     """The plan for an assignment, which is copied; operators at -1 are nowhere."""
     operators = quanta.shape[0]
-    sums = np.zeros(operators)
-    for j in range(operators):
-        sums[j] = quanta[j].sum()
     cluster = Cluster(
-        quanta,
-        sums,
-        movable,
+        np.ascontiguousarray(quanta),
+        quanta.sum(axis=1),
+        np.ascontiguousarray(movable),
         capacities,
         np.full(operators, _END),
         np.full(capacities.shape[0], _END),
         np.full(operators, _END),
         np.full(operators, _END),
     )
-    for j in range(operators):
+    place_all(cluster, np.ascontiguousarray(assignment))
+    return cluster
+
+
+@compiled
+def place_all(cluster: Cluster, assignment: Ints) -> None:
+    """Puts every operator that has a node there."""
+    for j in range(assignment.shape[0]):
         if assignment[j] >= 0:
             place(cluster, j, assignment[j])
-    return cluster
 
 
 @compiled
@@ -72,50 +74,47 @@ def place(cluster: Cluster, operator: int, node: int) -> None:
 
 
 @compiled
-def members(cluster: Cluster, node: int) -> Ints:
-    """The operators on a node, in no order."""
+def members(cluster: Cluster, first: int, second: int) -> Ints:
+    """The operators on two nodes, ascending."""
     count = 0
-    j = cluster.first[node]
-    while j != _END:
-        count += 1
-        j = cluster.after[j]
+    for node in (first, second):
+        j = cluster.first[node]
+        while j != _END:
+            count += 1
+            j = cluster.after[j]
     found = np.empty(count, np.int64)
-    j = cluster.first[node]
-    for k in range(count):
-        found[k] = j
-        j = cluster.after[j]
+    size = 0
+    for node in (first, second):
+        j = cluster.first[node]
+        while j != _END:
+            at = size
+            while at > 0 and found[at - 1] > j:
+                found[at] = found[at - 1]
+                at -= 1
+            found[at] = j
+            size += 1
+            j = cluster.after[j]
     return found
 
 
-@compiled
-def node_series(cluster: Cluster, node: int) -> Floats:
-    """The load series of a node, in quanta."""
-    series = np.zeros(cluster.quanta.shape[1])
-    j = cluster.first[node]
-    while j != _END:
-        series += cluster.quanta[j]
-        j = cluster.after[j]
-    return series
-
-
-@compiled
-def all_node_series(cluster: Cluster) -> Floats:
+def node_quanta(cluster: Cluster) -> Floats:
     """The load series of all nodes, in quanta."""
     series = np.zeros((cluster.first.shape[0], cluster.quanta.shape[1]))
-    for j in range(cluster.quanta.shape[0]):
-        if cluster.assignment[j] >= 0:
-            series[cluster.assignment[j]] += cluster.quanta[j]
+    at_home = cluster.assignment >= 0
+    np.add.at(series, cluster.assignment[at_home], cluster.quanta[at_home])
     return series
 
 
 @compiled
 def pair_of(cluster: Cluster, first: int, second: int) -> tuple[Ints, Pair]:
     """Two nodes and their operators, ready for an algorithm on pairs."""
-    ids = np.sort(np.concatenate((members(cluster, first), members(cluster, second))))
+    ids = members(cluster, first, second)
     side = np.empty(ids.shape[0], np.int64)
     for j in range(ids.shape[0]):
         side[j] = 0 if cluster.assignment[ids[j]] == first else 1
-    capacity = np.array([cluster.capacities[first], cluster.capacities[second]])
+    capacity = np.empty(2)
+    capacity[0] = cluster.capacities[first]
+    capacity[1] = cluster.capacities[second]
     pair = paired(cluster.quanta, cluster.sums, cluster.movable, capacity, ids, side)
     return ids, pair
 

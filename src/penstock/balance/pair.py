@@ -52,22 +52,24 @@ def paired(
 ) -> Pair:
     """The state for the operators ``members`` (ascending), each on its ``side``."""
     count = members.shape[0]
-    between = np.empty((count, count))
-    for i in range(count):
-        for j in range(i + 1):
-            between[i, j] = spread(quanta[members[i]], quanta[members[j]])
-            between[j, i] = between[i, j]
     pair = Pair(
-        between,
-        sums[members],
-        movable[members],
-        np.full(count, NOWHERE),
+        np.empty((count, count)),
+        np.empty(count),
+        np.empty(count, np.bool_),
+        np.empty(count, np.int64),
         np.zeros((2, count)),
         np.zeros(2),
         np.zeros(2),
         capacity,
         quanta.shape[1],
     )
+    for i in range(count):
+        pair.sums[i] = sums[members[i]]
+        pair.movable[i] = movable[members[i]]
+        pair.side[i] = NOWHERE
+        for j in range(i + 1):
+            pair.between[i, j] = spread(quanta, members[i], quanta, members[j])
+            pair.between[j, i] = pair.between[i, j]
     for j in range(count):
         if side[j] != NOWHERE:
             attach(pair, j, side[j])

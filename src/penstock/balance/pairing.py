@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.load.arrays import Floats, Ints
-from penstock.load.compiled import compiled
 
 
-@compiled
 def pairings(relative_loads: Floats) -> Ints:
     """Pairs (heavier, lighter) of nodes: the i-th heaviest with the i-th lightest.
 
@@ -19,10 +17,6 @@ def pairings(relative_loads: Floats) -> Ints:
     array([[1, 4],
            [2, 0]])
     """
-    order = np.argsort(-relative_loads, kind="mergesort")
-    count = relative_loads.shape[0] // 2
-    pairs = np.empty((count, 2), np.int64)
-    for i in range(count):
-        pairs[i, 0] = order[i]
-        pairs[i, 1] = order[relative_loads.shape[0] - 1 - i]
-    return pairs
+    order = np.argsort(-relative_loads, kind="stable")
+    count = relative_loads.size // 2
+    return np.stack((order[:count], order[::-1][:count]), axis=1)

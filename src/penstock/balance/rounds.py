@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from penstock.balance.by_priority import even_out_by_priority
-from penstock.balance.members import Cluster, all_node_series, pair_of, take_over
+from penstock.balance.members import Cluster, node_quanta, pair_of, take_over
 from penstock.balance.one_way import even_out_one_way
 from penstock.balance.pair import Pair, pair_correlation
 from penstock.balance.pairing import pairings
@@ -30,28 +28,31 @@ def balance_pair(algorithm: int, ids: Ints, pair: Pair, delta: float, priority: 
     elif algorithm == EXCHANGE:
         exchange(pair, delta)
     else:
-        even_out_by_priority(pair, priority[ids])
+        even_out_by_priority(pair, ids, priority)
 
 
-@compiled
 def balance_round(
     cluster: Cluster, algorithm: int, epsilon: float, delta: float, priority: Floats
 ) -> None:
     """Balances all pairs whose relative loads differ by more than epsilon, in quanta."""
-    series = all_node_series(cluster)
-    relative = np.empty(series.shape[0])
-    for node in range(series.shape[0]):
-        relative[node] = series[node].sum() / series.shape[1] / cluster.capacities[node]
+    series = node_quanta(cluster)
+    relative = series.sum(axis=1) / series.shape[1] / cluster.capacities
     pairs = pairings(relative)
-    for k in range(pairs.shape[0]):
-        first, second = pairs[k]
-        if relative[first] - relative[second] > epsilon:
-            ids, pair = pair_of(cluster, first, second)
-            balance_pair(algorithm, ids, pair, delta, priority)
-            take_over(cluster, first, second, ids, pair)
+    apart = relative[pairs[:, 0]] - relative[pairs[:, 1]] > epsilon
+    _balance_pairs(cluster, pairs[apart], algorithm, delta, priority)
 
 
 @compiled
+def _balance_pairs(
+    cluster: Cluster, pairs: Ints, algorithm: int, delta: float, priority: Floats
+) -> None:
+    for k in range(pairs.shape[0]):
+        first, second = pairs[k, 0], pairs[k, 1]
+        ids, pair = pair_of(cluster, first, second)
+        balance_pair(algorithm, ids, pair, delta, priority)
+        take_over(cluster, first, second, ids, pair)
+
+
 def improvement_round(
     cluster: Cluster, algorithm: int, delta: float, theta: float, full: float
 ) -> None:
@@ -60,40 +61,46 @@ def improvement_round(
     Close to overload is a mean plus a standard deviation above ``full``, the quanta of a full
     node of capacity 1. A pair's new plan is kept only if their correlation rose.
     """
-    series = all_node_series(cluster)
-    nodes, samples = series.shape
-    var = np.empty(nodes)
-    for node in range(nodes):
-        var[node] = spread(series[node], series[node])
-    none = np.zeros(cluster.quanta.shape[0])
-    for i in range(nodes):
-        level = series[i].sum() / samples + math.sqrt(var[i]) / samples
-        if not level / cluster.capacities[i] > full:
-            continue
-        partner, least = _worst_partner(series, var, i, theta)
-        if partner < 0:
-            continue
-        ids, pair = pair_of(cluster, i, partner)
-        balance_pair(algorithm, ids, pair, delta, none)
-        if pair_correlation(pair) > least:
-            take_over(cluster, i, partner, ids, pair)
-            for node in (i, partner):
-                series[node] = 0.0
-            for k in range(ids.shape[0]):
-                series[cluster.assignment[ids[k]]] += cluster.quanta[ids[k]]
-            for node in (i, partner):
-                var[node] = spread(series[node], series[node])
+    series = node_quanta(cluster)
+    samples = series.shape[1]
+    for node in range(series.shape[0]):
+        var = spread(series, node, series, node)
+        level = series[node].sum() / samples + math.sqrt(var) / samples
+        if level / cluster.capacities[node] > full:
+            _improve_node(cluster, series, node, algorithm, delta, theta)
 
 
 @compiled
-def _worst_partner(series: Floats, var: Floats, node: int, theta: float) -> tuple[int, float]:
+def _improve_node(
+    cluster: Cluster, series: Floats, node: int, algorithm: int, delta: float, theta: float
+) -> None:
+    """Tries an algorithm on a node and its worst partner; keeps ``series`` up to date."""
+    partner, least = _worst_partner(series, node, theta)
+    if partner < 0:
+        return
+    ids, pair = pair_of(cluster, node, partner)
+    balance_pair(algorithm, ids, pair, delta, cluster.sums)
+    if not pair_correlation(pair) > least:
+        return
+    take_over(cluster, node, partner, ids, pair)
+    for t in range(series.shape[1]):
+        series[node, t] = 0.0
+        series[partner, t] = 0.0
+        for k in range(ids.shape[0]):
+            series[cluster.assignment[ids[k]], t] += cluster.quanta[ids[k], t]
+
+
+@compiled
+def _worst_partner(series: Floats, node: int, theta: float) -> tuple[int, float]:
     """The node that correlates least with this one, if below theta, else -1."""
     partner = -1
     least = theta
+    own = spread(series, node, series, node)
     for j in range(series.shape[0]):
         if j == node:
             continue
-        found = normalised(spread(series[node], series[j]), var[node], var[j])
+        cov = spread(series, node, series, j)
+        found = normalised(cov, own, spread(series, j, series, j))
         if found < least:
             partner, least = j, found
     return partner, least

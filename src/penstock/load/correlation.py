@@ -22,16 +22,16 @@ _GRID = float(1 << 40)
 
 
 @compiled
-def spread(left: Floats, right: Floats) -> float:
-    """``h * h`` times the covariance of two series."""
-    samples = left.shape[0]
+def spread(left: Floats, i: int, right: Floats, j: int) -> float:
+    """``h * h`` times the covariance of row i of one table and row j of another."""
+    samples = left.shape[1]
     products = 0.0
     sum_left = 0.0
     sum_right = 0.0
     for k in range(samples):
-        products += left[k] * right[k]
-        sum_left += left[k]
-        sum_right += right[k]
+        products += left[i, k] * right[j, k]
+        sum_left += left[i, k]
+        sum_right += right[j, k]
     return float(samples * products - sum_left * sum_right)
 
 
@@ -55,10 +55,10 @@ def correlation_matrix(rows: Floats) -> Floats:
     found = np.zeros((count, count))
     var = np.empty(count)
     for i in range(count):
-        var[i] = spread(rows[i], rows[i])
+        var[i] = spread(rows, i, rows, i)
         found[i, i] = normalised(var[i], var[i], var[i])
         for j in range(i):
-            one = normalised(spread(rows[i], rows[j]), var[i], var[j])
+            one = normalised(spread(rows, i, rows, j), var[i], var[j])
             found[i, j] = one
             found[j, i] = one
     return found

@@ -39,7 +39,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     )
     figures = tuple(
         Figure(
-            f"{_TABLE}-{column}", _TABLE, "level", column, by="algorithm", log_y=column != "moved",
+            f"{_TABLE}-{column}", _TABLE, "level", column, by="algorithm", log_y=True,
             title="Pairwise algorithms from a connected start", x_label="system load level",
             y_label=label,
         )
