@@ -65,7 +65,9 @@ def _machine_is_slow() -> bool:
     return time.monotonic() - began > 0.2
 
 
-@pytest.mark.parametrize("command", ["run", "explain", "plan", "study", "doctor", "bench"])
+@pytest.mark.parametrize(
+    "command", ["run", "explain", "plan", "simulate", "study", "doctor", "bench"]
+)
 def test_every_command_shows_examples(command: str) -> None:
     told = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "100"})
     assert told.exit_code == 0

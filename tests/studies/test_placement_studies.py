@@ -8,6 +8,7 @@ import pytest
 from penstock.load.feasible import weights
 from penstock.place.rod import rod
 from penstock.studies import clustering, lower_bounds, random_matrices, resilience, small_optimum
+from penstock.studies.placement_runs import RIVALS
 from penstock.studies.random_trees import Trees, tree_network, tree_problem
 from penstock.studies.registry import STUDIES
 from penstock.studies.running import Processes, one_by_one
@@ -48,14 +49,14 @@ def test_processes_change_nothing() -> None:
 
 def test_one_point_of_resilience() -> None:
     found = {one["algorithm"]: one["ratio"] for one in resilience.measured((50, 0))}
-    assert set(found) == {"local-search", "rod", "largest-load", "random", "connected"}
+    assert set(found) == {"local-search", "rod", *RIVALS}
     assert found["local-search"] >= found["rod"] > found["connected"]
 
 
 def test_one_point_of_the_small_cases() -> None:
     found = small_optimum.measured(0)
     assert max(one["to_optimum"] for one in found) <= 1.0
-    assert len(found) == 50
+    assert len(found) == 10 * (2 + len(RIVALS))
 
 
 def test_one_point_of_clustering() -> None:

@@ -6,11 +6,13 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from penstock.bench.correlation import correlation
 from penstock.bench.costs import costs, write_table
 from penstock.bench.handover import handover
 from penstock.bench.overhead import overhead
 from penstock.bench.placement import placement
 from penstock.bench.report import Report
+from penstock.bench.simulator import simulator
 
 Measure = Callable[[bool, Callable[[str], None]], Report]
 
@@ -44,4 +46,6 @@ BENCHES: Mapping[str, Callable[[bool], Mapping[str, Any]]] = {
     "costs": _reported(_kept_costs),
     "placement": _reported(placement),
     "handover": _reported(handover),
+    "correlation": _reported(correlation),
+    "simulator": _reported(simulator),
 }

@@ -19,6 +19,7 @@ from penstock.cli.explain_command import EXPLAIN_EXAMPLES, explain
 from penstock.cli.failures import reported
 from penstock.cli.plan_command import PLAN_EXAMPLES, plan
 from penstock.cli.run_command import RUN_EXAMPLES, RunCommand, run
+from penstock.cli.simulate_command import SIMULATE_EXAMPLES, simulate
 from penstock.cli.study_command import STUDY_EXAMPLES, study
 from penstock.cli.system_commands import (
     UP_EXAMPLES,
@@ -51,6 +52,7 @@ app.command(cls=RunCommand, epilog=RUN_EXAMPLES)(run)
 app.command(epilog=EXPLAIN_EXAMPLES)(explain)
 app.command(epilog=PLAN_EXAMPLES)(plan)
 app.command(epilog=DOCTOR_EXAMPLES)(doctor)
+app.command(epilog=SIMULATE_EXAMPLES)(simulate)
 app.command(epilog=STUDY_EXAMPLES)(study)
 app.command(epilog=BENCH_EXAMPLES)(bench)
 app.command(epilog=UP_EXAMPLES)(up)

@@ -12,6 +12,7 @@ from importlib.metadata import EntryPoint
 from penstock.errors import InputError, listed, suggestion
 from penstock.place.clustering import ClusteredRod
 from penstock.place.connected import Connected
+from penstock.place.correlated import GlobalCorrelation
 from penstock.place.exhaustive import Exhaustive
 from penstock.place.first_fit import FirstFit
 from penstock.place.llf import LargestLoadFirst
@@ -28,6 +29,7 @@ OWN: tuple[type[Strategy], ...] = (
     Rod,
     ClusteredRod,
     LocalSearch,
+    GlobalCorrelation,
     LargestLoadFirst,
     MaxRate,
     Connected,

@@ -12,6 +12,7 @@ from penstock.load.feasible import anchored, weights
 from penstock.load.problem import Problem
 from penstock.load.volume import directions, volume
 from penstock.place.connected import Connected
+from penstock.place.correlated import GlobalCorrelation
 from penstock.place.llf import LargestLoadFirst
 from penstock.place.local_search import LocalSearch
 from penstock.place.random_plan import Random
@@ -43,7 +44,13 @@ def _connected(problem: Problem, rng: np.random.Generator) -> Ints:
     return Connected().place(_with_random_rates(problem, rng), rng)
 
 
+def _correlation(problem: Problem, rng: np.random.Generator) -> Ints:
+    """With a random rate series of its own: all streams make the same load on average."""
+    return GlobalCorrelation().place(replace(problem, rates=1.0 / problem.totals), rng)
+
+
 RIVALS: Mapping[str, Callable[[Problem, np.random.Generator], Ints]] = {
+    "correlation": _correlation,
     "largest-load": _llf,
     "random": Random().place,
     "connected": _connected,

@@ -18,6 +18,12 @@ STUDIES: Mapping[str, str] = {
     "clustering": "what clustering gains where streams cost CPU or bandwidth",
     "random-matrices": "the two bounds of the volume from below",
     "small-optimum": "small cases against the best plan there is",
+    "balancing-global": "global plans by correlation, by load and at random, at growing load",
+    "balancing-step": "what happens to global plans when the load rises",
+    "balancing-pairwise": "pairwise algorithms from a connected start",
+    "balancing-sensitivity": "which parameters matter to whom",
+    "balancing-bursts": "global plans with pairwise balancing under on-off bursts",
+    "two-chains": "two chains that burst in turn, connected or cut",
 }
 """What each study shows, by the name of its module with - for _."""
 

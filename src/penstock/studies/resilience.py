@@ -91,9 +91,11 @@ def _claims(table: Table) -> list[Row]:
         min(mean(one, size) for one in ("largest-load", "random")) / mean("connected", size)
         for size in SIZES[1:]
     )
+    second = min(mean("correlation", size) / mean("largest-load", size) for size in SIZES)
     gain = min(mean("local-search", size) / mean("rod", size) for size in SIZES)
     return [
         within("ROD over the best rival, least of all sizes", None, lead, low=1.0),
+        within("correlation over largest-load, least of all sizes", None, second, low=1.0),
         within("ROD approaches the ideal: at 200 operators", None, mean("rod", 200), low=0.8),
         within(
             "connected is worst from 50 operators on: the others over it", None, bottom, low=1.0

@@ -33,6 +33,15 @@ _NETWORK = ("bandwidth", "transfer_cost")
 _T = TypeVar("_T")
 
 
+def is_abstract(text: str, origin: str) -> bool:
+    """Whether a text is meant as an abstract network rather than as a deployment.
+
+    >>> is_abstract("operators: {}", "a.yaml"), is_abstract("streams: {}", "a.yaml")
+    (True, False)
+    """
+    return "operators" in YamlFile(origin, text).root().entries()
+
+
 def abstract_in(text: str, origin: str) -> AbstractNetwork | None:
     """The abstract network that ``text`` describes, or None if it is meant as a deployment.
 

@@ -1,0 +1,1 @@
+"""How it moves: which operators change their node when the load does."""

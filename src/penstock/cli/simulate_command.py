@@ -1,0 +1,281 @@
+"""``penstock simulate``: a deployment or an abstract network in simulated time."""
+
+from __future__ import annotations
+
+import json as json_text
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from penstock.cli.words import count, span
+from penstock.errors import UsageError
+
+if TYPE_CHECKING:
+    from penstock.balance.plan import Move
+    from penstock.cli.simulating import Simulated
+
+SIMULATE_EXAMPLES = """\
+[bold]Examples[/bold]
+
+penstock simulate network.yaml --for 5min                      a minute is the default
+
+penstock simulate network.yaml --arrivals alternating --balance correlation
+
+penstock simulate ami.yaml --nodes 3 --scale 50 --figure load.svg
+
+penstock simulate network.yaml --trace I1=times.txt --json     recorded arrivals; for scripts
+"""
+
+
+def simulate(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="A deployment file or an abstract network.", show_default=False
+        ),
+    ],
+    for_: Annotated[
+        str, typer.Option("--for", metavar="TIME", help="How long, in simulated time.")
+    ] = "1min",
+    arrivals: Annotated[
+        str,
+        typer.Option(
+            metavar="KIND",
+            help="poisson, periodic, alternating, on-off or self-similar.",
+        ),
+    ] = "poisson",
+    rate: Annotated[
+        list[str] | None,
+        typer.Option(metavar="INPUT=N", help="Tuples a second of an input.", show_default=False),
+    ] = None,
+    trace: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="INPUT=PATH",
+            help="Arrivals of an input at recorded times, a number of seconds a line.",
+            show_default=False,
+        ),
+    ] = None,
+    scale: Annotated[float, typer.Option(min=0.0, help="Multiply all rates by this.")] = 1.0,
+    placement: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Where operators start.", show_default="rod"),
+    ] = None,
+    balance: Annotated[
+        str | None,
+        typer.Option(metavar="POLICY", help="How load is balanced.", show_default="off"),
+    ] = None,
+    suggest: Annotated[
+        bool, typer.Option("--suggest", help="Say what would be moved; move nothing.")
+    ] = False,
+    nodes: Annotated[
+        int | None,
+        typer.Option(min=1, help="Simulate so many equal nodes instead of those in the file."),
+    ] = None,
+    discipline: Annotated[str, typer.Option(metavar="NAME", help="fcfs or round-robin.")] = "fcfs",
+    service: Annotated[
+        str, typer.Option(metavar="NAME", help="constant or exponential processing times.")
+    ] = "constant",
+    selectivity: Annotated[
+        str, typer.Option(metavar="NAME", help="random, or expected: exact on average.")
+    ] = "random",
+    delay: Annotated[str, typer.Option(metavar="TIME", help="Network delay between nodes.")] = "0s",
+    seed: Annotated[int, typer.Option(min=0, help="Another seed, another run.")] = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    figure: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="Draw load and latency.", show_default=False),
+    ] = None,
+) -> None:
+    """Run a plan in simulated time: load of the nodes, latency of results, what is moved."""
+    from penstock.cli.simulating import SimulationRequest, simulate_file
+    from penstock.sim.physics import Physics
+
+    request = SimulationRequest(
+        file,
+        _seconds("--for", for_),
+        nodes,
+        placement,
+        balance,
+        suggest,
+        arrivals,
+        {name: _number(name, value) for name, value in _pairs("--rate", rate)},
+        {name: Path(value) for name, value in _pairs("--trace", trace)},
+        scale,
+        Physics(selectivity, service, discipline, delay_s=_seconds("--delay", delay)),
+        seed,
+    )
+    found = simulate_file(request, _progress)
+    if figure is not None:
+        from penstock.cli.simulation_figure import draw_simulation
+
+        draw_simulation(found, figure)
+    if json:
+        typer.echo(json_text.dumps(simulation_record(found), indent=2))
+    else:
+        typer.echo("\n".join(simulation_lines(found)))
+
+
+def _seconds(option: str, written: str) -> float:
+    from penstock.errors import InputError
+    from penstock.model.durations import duration_us
+
+    try:
+        return duration_us(written) / 1e6
+    except InputError as error:
+        raise UsageError(f"{option} {written}: {error.what}", hint=error.hint) from None
+
+
+def _pairs(option: str, written: list[str] | None) -> list[tuple[str, str]]:
+    found = []
+    for one in written or ():
+        name, is_pair, value = one.partition("=")
+        if not is_pair or not name or not value:
+            raise UsageError(f"{option} {one} names no input", hint=f"Write {option} I1=…")
+        found.append((name, value))
+    return found
+
+
+def _number(name: str, written: str) -> float:
+    try:
+        return float(written)
+    except ValueError:
+        raise UsageError(
+            f"--rate {name}={written} is not a number", hint="Give tuples a second."
+        ) from None
+
+
+def _progress(share: float) -> None:
+    if sys.stderr.isatty():
+        text = f"{share:.0%} simulated" if share < 1 else ""
+        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+
+
+def simulation_record(found: Simulated) -> dict[str, object]:
+    """The stable form that ``--json`` prints; numbers that are not known are null."""
+    simulation, system = found.system.simulation, found.system
+    latencies = simulation.latencies()
+    network = simulation.network
+    where = simulation.assignment.tolist()
+    return {
+        "simulated_s": found.request.length_s,
+        "seconds": found.took_s,
+        "events": simulation.events,
+        "placement": found.subject.placement,
+        "policy": found.subject.policy,
+        "results": latencies.count,
+        "latency_s": {
+            "mean": known(latencies.mean_s),
+            "p50": known(latencies.percentile_s(50)),
+            "p99": known(latencies.percentile_s(99)),
+            "longest": known(latencies.longest_s),
+            "ratio": known(latencies.ratio),
+        },
+        "sinks": {
+            name: {"results": results, "mean_latency_s": known(mean_s)}
+            for name, (results, mean_s) in simulation.sink_latencies().items()
+        },
+        "nodes": {
+            node.name: {"utilisation": mean, "highest": highest}
+            for node, (mean, highest) in zip(network.nodes, _loads(found), strict=True)
+        },
+        "waiting": simulation.waiting,
+        "assignment": {
+            one.name: network.nodes[node].name
+            for one, node in zip(network.operators, where, strict=True)
+        },
+        "moved_load": system.moved_load,
+        "moves": [_move_record(found, move) for plan in system.plans for move in plan.moves],
+        "notes": list(found.subject.notes),
+    }
+
+
+def known(value: float) -> float | None:
+    """JSON has no NaN.
+
+    >>> known(float("nan")) is None, known(0.5)
+    (True, 0.5)
+    """
+    return None if value != value else value
+
+
+def _move_record(found: Simulated, move: Move) -> dict[str, object]:
+    nodes = found.system.simulation.network.nodes
+    return {
+        "operator": found.system.units[move.operator],
+        "from": nodes[move.source].name,
+        "to": nodes[move.target].name,
+        "load": move.load,
+        "score": move.score,
+        "correlation_with_old": move.source_correlation,
+        "correlation_with_new": move.target_correlation,
+        "old_node": [move.source_before, move.source_after],
+        "new_node": [move.target_before, move.target_after],
+    }
+
+
+def _loads(found: Simulated) -> list[tuple[float, float]]:
+    """The mean and the highest second of every node."""
+    line = found.system.timeline
+    columns = [line.column(name) for name in line.columns if name.startswith("node ")]
+    return [(float(one.mean()), float(one.max())) if one.size else (0.0, 0.0) for one in columns]
+
+
+def simulation_lines(found: Simulated) -> list[str]:
+    """The simulation as people read it."""
+    simulation = found.system.simulation
+    network, latencies = simulation.network, simulation.latencies()
+    per_s = simulation.events / found.took_s if found.took_s else 0.0
+    lines = [
+        f"{len(network.operators)} operators on {len(network.nodes)} nodes, placement "
+        f"{found.subject.placement}, balancing {found.subject.policy}",
+        f"{span(found.request.length_s)} simulated in {span(found.took_s)}: "
+        f"{count(simulation.events)} events, {per_s / 1e6:.1f} million a second",
+        "",
+        f"results   {count(latencies.count)}, {count(simulation.waiting)} tuples still under way",
+        f"latency   mean {_ms(latencies.mean_s)}   p50 {_ms(latencies.percentile_s(50))}   "
+        f"p99 {_ms(latencies.percentile_s(99))}   longest {_ms(latencies.longest_s)}   "
+        f"{latencies.ratio:.2f} times the processing time",
+        "",
+        *_node_lines(found),
+    ]
+    return [*lines, *_move_lines(found), *(f"note: {one}" for one in found.subject.notes)]
+
+
+def _ms(seconds: float) -> str:
+    if seconds != seconds:
+        return "none"
+    return f"{1_000 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
+
+
+def _node_lines(found: Simulated) -> list[str]:
+    names = [node.name for node in found.system.simulation.network.nodes]
+    width = max(4, *map(len, names))
+    lines = [f"{'node':{width}}  used   highest"]
+    for name, (mean, highest) in zip(names, _loads(found), strict=True):
+        lines.append(f"{name:{width}}  {mean:4.0%}   {highest:7.0%}")
+    return lines
+
+
+def _move_lines(found: Simulated) -> list[str]:
+    plans = found.system.plans
+    moves = [move for plan in plans for move in plan.moves]
+    if not moves:
+        return []
+    verb = "would move" if found.request.suggest else "moved"
+    load = sum(move.load for move in moves)
+    head = f"{verb} {len(moves)} times, a load of {load:.2f} in all; the last:"
+    return ["", head, *(f"  {_move_text(found, move)}" for move in moves[-5:])]
+
+
+def _move_text(found: Simulated, move: Move) -> str:
+    old = found.system.simulation.network.nodes[move.source].name
+    new = found.system.simulation.network.nodes[move.target].name
+    return (
+        f"{found.system.units[move.operator]} {old} → {new}: correlation with the rest of {old} "
+        f"{move.source_correlation:.2f}, with {new} {move.target_correlation:.2f}; "
+        f"{old} {move.source_before:.2f} → {move.source_after:.2f}, "
+        f"{new} {move.target_before:.2f} → {move.target_after:.2f}"
+    )

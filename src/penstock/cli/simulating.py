@@ -1,0 +1,198 @@
+"""What ``penstock simulate`` runs: the network in a file, how its inputs arrive, who balances."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import numpy as np
+
+from penstock.balance.policies import policy_named
+from penstock.cli.rates_known import known_rates
+from penstock.errors import InputError, UsageError, listed, suggestion
+from penstock.lang.abstract import is_abstract, parse_abstract
+from penstock.lang.deployment import parse_deployment
+from penstock.lang.files import text_of
+from penstock.load.arrays import Ints
+from penstock.load.bridge import abstract_network, unmeasured_kinds
+from penstock.load.costs import measured_costs
+from penstock.load.problem import placement_problem
+from penstock.model.abstract import AbstractNetwork, AbstractNode
+from penstock.model.network import Deployment, NodeSpec
+from penstock.place.fuse import fuse
+from penstock.place.registry import GROUP, strategies, strategy_called
+from penstock.place.strategy import checked
+from penstock.sim.arrivals import Alternating, Arrivals, OnOff, Recorded, Steady, self_similar
+from penstock.sim.balancing import BalancedSystem, Balancing
+from penstock.sim.physics import Physics
+from penstock.sim.simulation import Simulation
+
+ARRIVALS = ("poisson", "periodic", "alternating", "on-off", "self-similar")
+DEFAULT_PLACEMENT = "rod"
+_STEPS = 100
+
+
+@dataclass(frozen=True)
+class SimulationRequest:
+    """What was asked for on the command line."""
+
+    file: Path
+    length_s: float = 60.0
+    nodes: int | None = None
+    placement: str | None = None
+    policy: str | None = None
+    suggest: bool = False
+    arrivals: str = "poisson"
+    rates: Mapping[str, float] = field(default_factory=dict)
+    traces: Mapping[str, Path] = field(default_factory=dict)
+    scale: float = 1.0
+    physics: Physics = field(default_factory=Physics)
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a file asks to be simulated."""
+
+    network: AbstractNetwork
+    placement: str
+    policy: str
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A simulation that has ended."""
+
+    request: SimulationRequest
+    subject: Subject
+    system: BalancedSystem
+    took_s: float
+
+
+def simulate_file(request: SimulationRequest, progress: Callable[[float], None]) -> Simulated:
+    """Runs what was asked for; ``progress`` is told the share that is done."""
+    subject = subject_of(request)
+    policy_named(subject.policy)
+    arrivals = arrivals_of(subject.network, request)
+    start = _placed(subject, request.seed)
+    simulation = Simulation(subject.network, arrivals, start, request.seed, request.physics)
+    balancing = Balancing(policy=subject.policy, suggest=request.suggest)
+    system = BalancedSystem(simulation, balancing, request.seed)
+    began = time.perf_counter()
+    for step in range(1, _STEPS + 1):
+        system.advance(request.length_s * step / _STEPS)
+        progress(step / _STEPS)
+    return Simulated(request, subject, system, time.perf_counter() - began)
+
+
+def subject_of(request: SimulationRequest) -> Subject:
+    """The network in a deployment file or an abstract network, and what it says about itself."""
+    text, origin = text_of(request.file), str(request.file)
+    if is_abstract(text, origin):
+        network = parse_abstract(text, origin)
+        if request.nodes is not None:
+            first = network.nodes[0]
+            many = (AbstractNode(f"n{at + 1}", first.cpu) for at in range(request.nodes))
+            network = replace(network, nodes=tuple(many))
+        return _subject(network, request, "", "", ())
+    return _deployed(parse_deployment(text, origin, request.file.parent), request)
+
+
+def _deployed(deployment: Deployment, request: SimulationRequest) -> Subject:
+    fragments, costs = fuse(deployment.network), measured_costs()
+    nodes = deployment.nodes
+    if request.nodes is not None:
+        nodes = tuple(NodeSpec(f"n{at + 1}") for at in range(request.nodes))
+    rates = known_rates(deployment.network)
+    network = abstract_network(deployment.network, fragments, nodes, costs, rates)
+    policy = deployment.balance.get("policy", "")
+    notes = unmeasured_kinds(fragments, costs)
+    return _subject(network, request, deployment.placement, str(policy), notes)
+
+
+def _subject(
+    network: AbstractNetwork,
+    request: SimulationRequest,
+    placement: str,
+    policy: str,
+    notes: tuple[str, ...],
+) -> Subject:
+    open_ = [one.name for one in network.operators if one.selectivity is None]
+    if open_:
+        shown = listed(open_[:5]) + (f" and {len(open_) - 5} more" if open_[5:] else "")
+        notes = (*notes, f"selectivity not known and taken as 1: {shown}")
+    return Subject(
+        network,
+        request.placement or placement or DEFAULT_PLACEMENT,
+        request.policy or policy or "off",
+        notes,
+    )
+
+
+def _placed(subject: Subject, seed: int) -> Ints:
+    """Where every operator starts."""
+    network = subject.network
+    problem = placement_problem(network)
+    strategy = strategy_called(subject.placement, strategies(entry_points(group=GROUP)))()
+    units = strategy.place(problem, np.random.default_rng(seed))
+    units = checked(problem, units, subject.placement)
+    node_of = {
+        member: int(node)
+        for members, node in zip(problem.members, units, strict=True)
+        for member in members
+    }
+    return np.array([node_of[one.name] for one in network.operators], dtype=np.int64)
+
+
+def arrivals_of(network: AbstractNetwork, request: SimulationRequest) -> dict[str, Arrivals]:
+    """How every input's tuples arrive."""
+    names = [one.name for one in network.inputs]
+    for name in (*request.rates, *request.traces):
+        if name not in names:
+            raise UsageError(
+                f"no input {name}; there are {listed(names)}", hint=suggestion(name, names)
+            )
+    found: dict[str, Arrivals] = {}
+    for number, one in enumerate(network.inputs):
+        if one.name in request.traces:
+            found[one.name] = Recorded.of(_times(request.traces[one.name]))
+            continue
+        rate = request.rates.get(one.name, one.rate_per_s)
+        if rate is None:
+            raise InputError(
+                f"the rate of input {one.name} is not known",
+                hint=f"Give it in the file, or here: --rate {one.name}=100.",
+            )
+        found[one.name] = _arriving(request, rate * request.scale, number, len(names))
+    return found
+
+
+def _arriving(request: SimulationRequest, rate: float, number: int, count: int) -> Arrivals:
+    if request.arrivals == "alternating":
+        # Spread evenly over the period, so that bursts come in turn.
+        return Alternating(rate, offset_s=10.0 * number / count)
+    if request.arrivals == "on-off":
+        return OnOff(rate, rhythm=number)
+    if request.arrivals == "self-similar":
+        return self_similar(rate, seed=request.seed + number)
+    if request.arrivals in ("poisson", "periodic"):
+        return Steady(rate, periodic=request.arrivals == "periodic")
+    hint = f"There are {listed(ARRIVALS)}. {suggestion(request.arrivals, ARRIVALS)}".strip()
+    raise UsageError(f"no arrivals called {request.arrivals}", hint=hint)
+
+
+def _times(path: Path) -> np.ndarray:
+    """Seconds, one number a line, counted from the first."""
+    lines = text_of(path).split()
+    try:
+        times = np.array([float(line) for line in lines])
+    except ValueError as error:
+        raise InputError(
+            f"{path} is no list of times: {error}", hint="Write one number of seconds a line."
+        ) from None
+    times.sort()
+    return times - times[0] if times.size else times

@@ -1,0 +1,202 @@
+"""A simulated system that balances itself: measure, decide, move, one pair of nodes at a time."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from penstock.balance.guards import Guards, GuardState, guarded, rested
+from penstock.balance.plan import Move, MovePlan
+from penstock.balance.policies import decide
+from penstock.balance.situation import Situation, Thresholds
+from penstock.errors import InputError
+from penstock.load.series import SeriesWindow
+from penstock.model.abstract import AbstractNetwork
+from penstock.sim.measuring import LoadMeter
+from penstock.sim.simulation import Simulation, Statistics
+from penstock.sim.timeline import Timeline
+
+Decide = Callable[[Situation], MovePlan]
+
+
+@dataclass(frozen=True)
+class Balancing:
+    """How a system is balanced.
+
+    ``policy`` names one of ``balance.policies``; it decides every ``every_s``, from the last
+    ``samples`` load samples, one every ``window_s / samples``. ``measure`` is how loads are
+    measured (see :class:`~penstock.sim.measuring.LoadMeter`). With ``suggest`` plans are made and
+    not carried out.
+    """
+
+    policy: str = "off"
+    every_s: float = 1.0
+    window_s: float = 10.0
+    samples: int = 10
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    guards: Guards = field(default_factory=Guards)
+    measure: str = "offered"
+    suggest: bool = False
+
+    def __post_init__(self) -> None:
+        if not (self.every_s > 0 and self.window_s > 0 and self.samples >= 1):
+            raise InputError(
+                f"balancing every {self.every_s:g} s from {self.samples} samples in "
+                f"{self.window_s:g} s",
+                hint="Give times above zero and at least one sample.",
+            )
+
+    @property
+    def sample_s(self) -> float:
+        return self.window_s / self.samples
+
+
+class BalancedSystem:
+    """A simulation with a balancer in the loop.
+
+    Operators of one unit (a fragment, a table) are balanced and moved as one: in situations and
+    moves, numbers are those of ``units``. A plan's moves are carried out pair by pair of nodes;
+    until all are done the plan stands and no other is made. ``plans`` are the last plans that
+    moved something.
+    """
+
+    def __init__(self, simulation: Simulation, balancing: Balancing, seed: int) -> None:
+        self.simulation = simulation
+        self.balancing = balancing
+        self.plans: deque[MovePlan] = deque(maxlen=100)
+        self.moved_load = 0.0
+        self.timeline = Timeline(_columns(simulation))
+        self._rng = np.random.default_rng([seed, 0xBA1A])
+        self._members = _units(simulation.network)
+        self._names = list(self._members)
+        self._meter = LoadMeter(simulation.network, balancing.measure)
+        self._window = SeriesWindow(balancing.samples)
+        self._guards = GuardState()
+        self._batches: deque[tuple[Move, ...]] = deque()
+        self._moving: tuple[Move, ...] = ()
+        self._moved_at_s = np.inf
+        self._sampled = 0
+        self._begun_s = simulation.now_s
+        self._decided = 0
+
+    @property
+    def situation(self) -> Situation:
+        """What a decision would be made from now."""
+        network, where = self.simulation.network, self.simulation.assignment
+        stays = [one.is_sticky or bool(one.node) for one in network.operators]
+        return Situation.of(
+            self._window.samples_of(self._names),
+            [where[members[0]] for members in self._members.values()],
+            [node.cpu for node in network.nodes],
+            [not any(stays[one] for one in members) for members in self._members.values()],
+        )
+
+    @property
+    def units(self) -> list[str]:
+        """What is moved as one, by name."""
+        return self._names
+
+    @property
+    def is_moving(self) -> bool:
+        return bool(self._moving or self._batches)
+
+    def advance(self, until_s: float) -> None:
+        """Lets time pass, with samples, decisions and moves at their times."""
+        while True:
+            sample_at_s = self._begun_s + (self._sampled + 1) * self.balancing.sample_s
+            decide_at_s = self._begun_s + (self._decided + 1) * self.balancing.every_s
+            at_s = min(sample_at_s, decide_at_s, self._moved_at_s)
+            if at_s > until_s:
+                break
+            self.simulation.advance(at_s)
+            if at_s == self._moved_at_s:
+                self._finish_batch()
+            if at_s == sample_at_s:
+                self._sampled += 1
+                self._sample()
+            if at_s == decide_at_s:
+                self._decided += 1
+                self._decide()
+        self.simulation.advance(until_s)
+
+    def apply(self, choose: Decide) -> MovePlan:
+        """Makes a plan now, by whatever means, and begins to carry it out."""
+        plan = choose(self.situation)
+        self._enact(plan)
+        return plan
+
+    def finish_moves(self) -> None:
+        """Lets time pass until nothing moves any more, without deciding anything meanwhile."""
+        while self.is_moving:
+            self.simulation.advance(self._moved_at_s)
+            self._finish_batch()
+        # Samples that were due meanwhile are left out.
+        self._begun_s = self.simulation.now_s
+        self._sampled = self._decided = 0
+        self.simulation.statistics()
+
+    def _sample(self) -> None:
+        statistics = self.simulation.statistics()
+        loads = self._meter.loads(statistics)
+        self._window.add({name: float(loads[all_].sum()) for name, all_ in self._members.items()})
+        self.timeline.add(statistics.until_s, self._row(statistics))
+
+    def _row(self, statistics: Statistics) -> list[float]:
+        latency = statistics.mean_latency_s
+        shown = [latency, float(statistics.waiting), self.moved_load, float(self.simulation.moves)]
+        return [*shown, *statistics.utilisation.tolist()]
+
+    def _decide(self) -> None:
+        if self.balancing.policy == "off" or self.is_moving or not self._window.is_full:
+            return
+        guards, now_s = self.balancing.guards, self.simulation.now_s
+        situation = rested(self.situation, self._names, guards, self._guards, now_s)
+        wanted = decide(self.balancing.policy, situation, self._rng, self.balancing.thresholds)
+        plan, self._guards = guarded(wanted, self._names, guards, self._guards, now_s)
+        if self.balancing.suggest:
+            if plan.moves:
+                self.plans.append(plan)
+            return
+        self._enact(plan)
+
+    def _enact(self, plan: MovePlan) -> None:
+        if plan.moves:
+            self.plans.append(plan)
+            self.moved_load += plan.moved_load
+            self._batches.extend(plan.batches)
+            if not self._moving:
+                self._begin_batch()
+
+    def _begin_batch(self) -> None:
+        self._moving = self._batches.popleft()
+        units = list(self._members.values())
+        took_s = self.simulation.suspend(
+            [one for move in self._moving for one in units[move.operator]]
+        )
+        self._moved_at_s = self.simulation.now_s + took_s
+
+    def _finish_batch(self) -> None:
+        units = list(self._members.values())
+        for move in self._moving:
+            for operator in units[move.operator]:
+                self.simulation.resume(operator, move.target)
+        self._moving = ()
+        self._moved_at_s = np.inf
+        if self._batches:
+            self._begin_batch()
+
+
+def _units(network: AbstractNetwork) -> dict[str, list[int]]:
+    """The operators of every unit, in the order of the first of each."""
+    found: dict[str, list[int]] = {}
+    for number, operator in enumerate(network.operators):
+        found.setdefault(operator.group, []).append(number)
+    return found
+
+
+def _columns(simulation: Simulation) -> tuple[str, ...]:
+    nodes: Sequence[str] = [f"node {node.name}" for node in simulation.network.nodes]
+    return ("latency_s", "waiting", "moved_load", "moves", *nodes)

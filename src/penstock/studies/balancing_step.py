@@ -1,0 +1,68 @@
+"""Load raised from 0.5 to 0.8 after a global plan (figures 6.16, 6.17)."""
+
+from __future__ import annotations
+
+from penstock.sim.balancing import BalancedSystem
+from penstock.studies.balancing_global import NAMES
+from penstock.studies.balancing_runs import (
+    SEEDS,
+    Setup,
+    drained,
+    global_plan,
+    outcome,
+    simulated,
+    workload_of,
+)
+from penstock.studies.figures import Figure
+from penstock.studies.placement_runs import mean_by
+from penstock.studies.report import Row, Runner, Say, StudyReport, Table, Value, records, within
+from penstock.studies.running import one_by_one
+from penstock.studies.seeds import rng_of
+
+_BEFORE, _AFTER = 0.5, 0.8
+_TABLE = "balancing-step"
+
+
+def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
+    """Three global plans, and largest-load-first between pairs once the load has risen."""
+    seeds = 2 if quick else SEEDS
+    points = [(name, seed) for seed in range(seeds) for name in NAMES]
+    table = records(_TABLE, run(measured, points, say))
+    setup = (
+        f"20 nodes, 200 operators, {seeds} seeds; after 20 s at {_BEFORE} each input's rate is "
+        f"multiplied by its own random factor, together {_AFTER / _BEFORE:g}, and pairs are "
+        "balanced largest load first every second; 200 s measured."
+    )
+    figure = Figure(
+        "balancing-step", _TABLE, "moved_load", "latency_ratio", by="algorithm", kind="scatter",
+        title="After the load has risen from 0.5 to 0.8", x_label="load moved",
+        y_label="latency ratio",
+    )  # fmt: skip
+    return StudyReport(_TABLE, tuple(_rows(table)), (table,), (figure,), setup)
+
+
+def measured(point: tuple[str, int]) -> dict[str, Value]:
+    """One plan through the rise."""
+    name, seed = point
+    setup = Setup(_BEFORE, seed)
+    workload = workload_of(setup)
+    start = global_plan(setup, workload, NAMES[name]).assignment
+    simulation = simulated(setup, workload, start)
+    system = BalancedSystem(simulation, setup.balancing("off"), seed)
+    system.advance(20)
+    drawn = rng_of("balancing-step", seed).uniform(0.8, 1.2, setup.chains)
+    simulation.scale(drawn * _AFTER / _BEFORE / drawn.mean())
+    simulation.forget()
+    balanced = BalancedSystem(simulation, setup.balancing("largest-load-first"), seed)
+    balanced.advance(220)
+    return {"algorithm": name, "seed": seed, **outcome(balanced), **drained(simulation)}
+
+
+def _rows(table: Table) -> list[Row]:
+    rows = []
+    for column, what in (("latency_ratio", "latency"), ("moved_load", "moved load")):
+        ours = mean_by(table, column, algorithm="COR-GLB")
+        for rival in ("LLF-GLB", "RAND-GLB"):
+            theirs = mean_by(table, column, algorithm=rival)
+            rows.append(within(f"COR-GLB's {what} over {rival}'s", None, ours / theirs, high=1.0))
+    return rows
