@@ -13,7 +13,7 @@ import numpy as np
 from penstock.balance.policies import policy_named
 from penstock.cli.rates_known import known_rates
 from penstock.errors import InputError, UsageError, listed, suggestion
-from penstock.lang.abstract import is_abstract, parse_abstract
+from penstock.lang.abstract import abstract_in
 from penstock.lang.deployment import parse_deployment
 from penstock.lang.files import text_of
 from penstock.load.arrays import Ints
@@ -54,7 +54,7 @@ class SimulationRequest:
 
 
 @dataclass(frozen=True)
-class Subject:
+class SimulationSubject:
     """What a file asks to be simulated."""
 
     network: AbstractNetwork
@@ -68,7 +68,7 @@ class Simulated:
     """A simulation that has ended."""
 
     request: SimulationRequest
-    subject: Subject
+    subject: SimulationSubject
     system: BalancedSystem
     took_s: float
 
@@ -89,11 +89,11 @@ def simulate_file(request: SimulationRequest, progress: Callable[[float], None])
     return Simulated(request, subject, system, time.perf_counter() - began)
 
 
-def subject_of(request: SimulationRequest) -> Subject:
+def subject_of(request: SimulationRequest) -> SimulationSubject:
     """The network in a deployment file or an abstract network, and what it says about itself."""
     text, origin = text_of(request.file), str(request.file)
-    if is_abstract(text, origin):
-        network = parse_abstract(text, origin)
+    network = abstract_in(text, origin)
+    if network is not None:
         if request.nodes is not None:
             first = network.nodes[0]
             many = (AbstractNode(f"n{at + 1}", first.cpu) for at in range(request.nodes))
@@ -102,7 +102,7 @@ def subject_of(request: SimulationRequest) -> Subject:
     return _deployed(parse_deployment(text, origin, request.file.parent), request)
 
 
-def _deployed(deployment: Deployment, request: SimulationRequest) -> Subject:
+def _deployed(deployment: Deployment, request: SimulationRequest) -> SimulationSubject:
     fragments, costs = fuse(deployment.network), measured_costs()
     nodes = deployment.nodes
     if request.nodes is not None:
@@ -120,12 +120,12 @@ def _subject(
     placement: str,
     policy: str,
     notes: tuple[str, ...],
-) -> Subject:
+) -> SimulationSubject:
     open_ = [one.name for one in network.operators if one.selectivity is None]
     if open_:
         shown = listed(open_[:5]) + (f" and {len(open_) - 5} more" if open_[5:] else "")
         notes = (*notes, f"selectivity not known and taken as 1: {shown}")
-    return Subject(
+    return SimulationSubject(
         network,
         request.placement or placement or DEFAULT_PLACEMENT,
         request.policy or policy or "off",
@@ -133,7 +133,7 @@ def _subject(
     )
 
 
-def _placed(subject: Subject, seed: int) -> Ints:
+def _placed(subject: SimulationSubject, seed: int) -> Ints:
     """Where every operator starts."""
     network = subject.network
     problem = placement_problem(network)

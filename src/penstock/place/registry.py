@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from importlib.metadata import EntryPoint
 
 from penstock.errors import InputError, listed, suggestion
+from penstock.place.by_correlation import ByCorrelation
 from penstock.place.clustering import ClusteredRod
 from penstock.place.connected import Connected
 from penstock.place.correlated import GlobalCorrelation
@@ -36,6 +37,7 @@ OWN: tuple[type[Strategy], ...] = (
     Random,
     FirstFit,
     Packing,
+    ByCorrelation,
     Exhaustive,
 )
 
