@@ -95,7 +95,7 @@ def test_a_new_state_has_nothing_to_go_on_from(file: Path) -> None:
 
 def test_a_finished_state_is_forgotten_when_fresh(file: Path) -> None:
     plan, state = prepared(RunRequest(file))
-    (state.fragment("peaks").path / "checkpoint-1").mkdir()
+    state.fragment("peaks").take_over(1)
     state.fragment("peaks").finish()
     assert has_begun(plan, state)
     assert is_finished(*prepared(RunRequest(file)))

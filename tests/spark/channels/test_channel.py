@@ -56,7 +56,7 @@ def test_batches_are_numbered_without_gaps(channel: Channel) -> None:
 def test_a_manifest_keeps_what_was_told(channel: Channel) -> None:
     state = {"files": 3, "high": None}
     told = commit(Writer(channel, 4), 7, watermark_us=12, ended=True, writer_state=state)
-    assert told == Manifest(0, 4, 7, (ChannelFile("7-4.parquet", 1, 10),), 12, True, state)
+    assert told == Manifest(0, 4, 7, (ChannelFile("7-4.parquet", 1, 10),), 12, True, None, state)
     assert channel.manifest(0) == told
 
 

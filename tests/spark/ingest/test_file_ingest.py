@@ -130,6 +130,9 @@ class Clock:
     def monotonic(self) -> float:
         return self.now_s
 
+    def time(self) -> float:
+        return self.now_s
+
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:

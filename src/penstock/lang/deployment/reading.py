@@ -74,6 +74,7 @@ def parse_single_query(
 ) -> Deployment:
     """The deployment of one query over the streams ``running`` in a system.
 
+    >>> from penstock.model.sources import GeneratorSource
     >>> readings = outside_stream("readings", GeneratorSource("meters", {"days": 1}))
     >>> made = parse_single_query("peaks", "SELECT home FROM readings", "q.sql", [readings])
     >>> made.network.query("peaks").text
