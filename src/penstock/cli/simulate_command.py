@@ -168,6 +168,7 @@ def simulation_record(found: Simulated) -> dict[str, object]:
         "results": latencies.count,
         "latency_s": {
             "mean": known(latencies.mean_s),
+            "deviation": known(latencies.deviation_s),
             "p50": known(latencies.percentile_s(50)),
             "p99": known(latencies.percentile_s(99)),
             "longest": known(latencies.longest_s),

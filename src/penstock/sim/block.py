@@ -47,9 +47,8 @@ class Block(NamedTuple):
     LOG,
     LOG_ROOM,
     LOG_SIZE,
-    TUPLES,
     HEADER,
-) = range(23)
+) = range(22)
 
 # A slot: when its next event happens, its rank among those at the same time, whose it is.
 TIME, RANK, OWNER, SLOT_WORDS = range(4)

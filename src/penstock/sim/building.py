@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,12 +78,13 @@ def built(
     _header(block, network, physics, layout)
     _slots(block, layout)
     _nodes(block, network, physics, layout)
-    _operators(block, network, physics, layout, assignment, seed)
-    _sources(block, network, arrivals, layout, seed)
-    return with_room(block, layout, _FIRST_TUPLES)
+    readers = _readers(block, network, layout)
+    _operators(block, network, physics, layout, assignment, seed, readers)
+    _sources(block, network, arrivals, layout, seed, readers)
+    return with_room(block, _FIRST_TUPLES)
 
 
-def with_room(block: Block, layout: Layout, tuples: int) -> Block:
+def with_room(block: Block, tuples: int) -> Block:
     """The same world with so many more places for tuples."""
     old = block.whole.size
     whole = np.concatenate((block.whole, np.zeros(tuples * at.TUPLE_WORDS, np.int64)))
@@ -111,7 +112,6 @@ def _header(block: Block, network: AbstractNetwork, physics: Physics, layout: La
         (at.BINS, layout.bins),
         (at.LOG, layout.log),
         (at.LOG_ROOM, layout.log_room),
-        (at.TUPLES, layout.tuples),
     ):
         block.whole[word] = value
 
@@ -155,10 +155,10 @@ def _operators(
     layout: Layout,
     assignment: Ints,
     seed: int,
+    readers: Mapping[str, tuple[int, int]],
 ) -> None:
     draws = streams_of(seed, 0, len(network.operators))
     sizes = _tuple_bytes(network)
-    readers = _readers(block, network, layout)
     for number, one in enumerate(network.operators):
         record = layout.operators + number * at.OPERATOR_WORDS
         block.whole[record + at.KIND] = _kind(one, physics)
@@ -210,10 +210,10 @@ def _sources(
     arrivals: Sequence[Arrivals],
     layout: Layout,
     seed: int,
+    readers: Mapping[str, tuple[int, int]],
 ) -> None:
     draws = streams_of(seed, 1, len(arrivals))
     rhythms = streams_of(seed, 2, len(arrivals))
-    readers = _readers(block, network, layout)
     buffer = layout.buffers
     for number, (one, how) in enumerate(zip(network.inputs, arrivals, strict=True)):
         source = layout.sources + number * at.SOURCE_WORDS

@@ -13,7 +13,6 @@ import math
 from penstock.load.compiled import compiled
 from penstock.sim.block import (
     LEAVES,
-    NOW,
     RANK,
     SEQUENCE,
     SLOT_WORDS,
@@ -66,8 +65,3 @@ def _is_earlier(block: Block, slot: int, other: int) -> bool:
 def next_slot(block: Block) -> int:
     """The slot whose event is next."""
     return int(block.whole[block.whole[TREE] + 1])
-
-
-@compiled
-def now_s(block: Block) -> float:
-    return float(block.real[NOW])

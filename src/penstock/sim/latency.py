@@ -33,6 +33,7 @@ class Latencies:
 
     @property
     def deviation_s(self) -> float:
+        """The standard deviation."""
         if not self.count:
             return math.nan
         return math.sqrt(max(0.0, self.sum_of_squares / self.count - self.mean_s**2))

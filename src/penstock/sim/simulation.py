@@ -246,7 +246,7 @@ class Simulation:
                 f"node {longest}",
                 hint="The nodes cannot keep up: lower the rates or add nodes.",
             )
-        self._block = with_room(self._block, self._layout, room)
+        self._block = with_room(self._block, room)
 
     def _start(self, source: int) -> None:
         """Schedules a source's next arrival, with more recorded times if it needs them."""

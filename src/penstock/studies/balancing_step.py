@@ -34,8 +34,8 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
         "balanced largest load first every second; 200 s measured."
     )
     figure = Figure(
-        "balancing-step", _TABLE, "moved_load", "latency_ratio", by="algorithm", kind="scatter",
-        title="After the load has risen from 0.5 to 0.8", x_label="load moved",
+        "balancing-step", _TABLE, "seed", "latency_ratio", by="algorithm",
+        title="After the load has risen from 0.5 to 0.8", x_label="seed",
         y_label="latency ratio",
     )  # fmt: skip
     return StudyReport(_TABLE, tuple(_rows(table)), (table,), (figure,), setup)
