@@ -78,7 +78,7 @@ def _text(deployment: Deployment, file: Path) -> str:
 
 def _costs(network: Network) -> Mapping[str, OperatorEstimate]:
     """The expected cost of each operator, from rates that generators keep and measured costs."""
-    from penstock.cli.rates_known import known_rates
+    from penstock.feeds.rates import known_rates
     from penstock.load.costs import measured_costs
     from penstock.load.estimate import estimate
 

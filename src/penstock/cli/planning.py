@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from penstock.cli.rates_known import known_rates
 from penstock.errors import UsageError, listed, suggestion
+from penstock.feeds.rates import known_rates
 from penstock.lang.abstract import abstract_in
 from penstock.lang.deployment import parse_deployment
 from penstock.lang.files import text_of

@@ -8,12 +8,15 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from penstock.control.balance_settings import BalanceSettings
 from penstock.control.catalog import Catalog
 from penstock.control.decisions import Assign, ChangeMove, decide
 from penstock.control.home import Home
+from penstock.control.placing import planned_nodes
 from penstock.control.records import MoveRecord, Submission, UnitRecord
 from penstock.control.system import System, Unit, assembled, extended
 from penstock.errors import InputError, RunError, listed, suggestion
+from penstock.model.network import Deployment
 from penstock.spark.channels.channel import Channel
 
 _STOPPING_AT_MOST_S = 30.0
@@ -37,10 +40,14 @@ class Controller:
     def __init__(self, home: Home, catalog: Catalog) -> None:
         self._home = home
         self._catalog = catalog
+        self._assembled: tuple[tuple[Submission, ...], System] = ((), System())
 
     def system(self) -> System:
         """What the system is made of."""
-        return assembled(self._catalog.submissions())
+        submissions = self._catalog.submissions()
+        if submissions != self._assembled[0]:
+            self._assembled = (submissions, assembled(submissions))
+        return self._assembled[1]
 
     def submit(
         self, name: str, kind: str, text: str, folder: str, max_latency_us: int | None = None
@@ -54,7 +61,8 @@ class Controller:
             )
         number = max((one.id for one in known), default=0) + 1
         asked = Submission(number, name, kind, text, folder, max_latency_us)  # type: ignore[arg-type]
-        system = extended(assembled(known), asked)
+        system = extended(self.system(), asked)
+        BalanceSettings.parse(system.deployments[number].balance)
         units = tuple(unit for unit in system.units.values() if unit.submission == number)
         if not units:
             raise InputError(
@@ -66,10 +74,19 @@ class Controller:
         for unit in units:
             for stream in unit.reads:
                 self.channel(stream).register(unit.name)
-        made = [UnitRecord(unit.name, unit.kind, number, pinned=unit.on) for unit in units]
+        planned = self._planned(system.deployments[number], units)
+        made = [
+            UnitRecord(unit.name, unit.kind, number, pinned=unit.on, planned=planned.get(unit.name))
+            for unit in units
+        ]
         self._catalog.add(vars(asked), made)
         self._catalog.tell("submit", name, f"submitted with {len(units)} units")
         return units
+
+    def _planned(self, deployment: Deployment, units: Sequence[Unit]) -> Mapping[str, str]:
+        now_s = self._catalog.now_s()
+        alive = [node for node in self._catalog.nodes() if node.is_alive(now_s)]
+        return planned_nodes(deployment, units, alive)
 
     def _check_nodes(self, units: Iterable[Unit]) -> None:
         names = [node.name for node in self._catalog.nodes()]
@@ -223,10 +240,11 @@ def _no_node(name: str, names: Iterable[str]) -> InputError:
     return InputError(f"no node {name}", hint=hint)
 
 
-def tick_always(controller: Controller, is_over: Callable[[float], bool]) -> None:
+def tick_always(ticks: Sequence[Callable[[], None]], is_over: Callable[[float], bool]) -> None:
     """Ticks until it is over; what goes wrong in one tick is logged and tried again."""
     while not is_over(0.1):
-        try:
-            controller.tick()
-        except Exception:
-            log.exception("a decision could not be made")
+        for tick in ticks:
+            try:
+                tick()
+            except Exception:
+                log.exception("a decision could not be made")

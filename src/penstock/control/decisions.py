@@ -90,8 +90,9 @@ def _placed(
 def _given(
     unit: UnitRecord, alive: Mapping[str, NodeRecord], load: dict[str, float], reason: str
 ) -> Assign:
-    node = unit.pinned if unit.pinned in alive else min(load, key=lambda name: (load[name], name))
-    assert node is not None
+    wishes = (unit.pinned, unit.planned if unit.node is None else None)
+    wished = next((name for name in wishes if name in alive), None)
+    node = wished or min(load, key=lambda name: (load[name], name))
     load[node] += 1 / alive[node].cores
     return Assign(unit, node, reason)
 

@@ -52,7 +52,8 @@ class UnitRecord:
 
     ``epoch`` counts its owners; ``released_epoch`` is the newest one that is known to have stopped.
     ``state`` and ``error`` are what the owner with ``reported_epoch`` reported. ``restarts`` counts
-    the times it was started again because it had failed. One that ``is_dropped`` only has to stop.
+    the times it was started again because it had failed. ``pinned`` is where people want it,
+    ``planned`` where a strategy has put it at first. One that ``is_dropped`` only has to stop.
     """
 
     name: str
@@ -67,6 +68,7 @@ class UnitRecord:
     error: str = ""
     restarts: int = 0
     pinned: str | None = None
+    planned: str | None = None
     is_dropped: bool = False
 
     @property

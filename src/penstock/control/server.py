@@ -12,6 +12,7 @@ from pathlib import Path
 import uvicorn
 
 from penstock.control.api import make_app
+from penstock.control.balancing import Balancer
 from penstock.control.catalog import Catalog
 from penstock.control.controller import Controller, tick_always
 from penstock.control.home import Address, Home
@@ -49,8 +50,10 @@ def serve(home: Home, port: int) -> None:
     config = uvicorn.Config(guarded, log_config=None, access_log=False, lifespan="off")
     server = uvicorn.Server(config)
     over = threading.Event()
+    balancer = Balancer(catalog, controller)
+    ticks = (controller.tick, lambda: balancer.tick(catalog.now_s()))
     threads = [
-        threading.Thread(target=tick_always, args=(controller, over.wait), name="decide"),
+        threading.Thread(target=tick_always, args=(ticks, over.wait), name="decide"),
         threading.Thread(target=_keep_up, args=(host, catalog, over), name="host"),
         threading.Thread(target=_await_down, args=(down, over, server), name="down", daemon=True),
     ]

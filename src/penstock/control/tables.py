@@ -54,6 +54,7 @@ units = sa.Table(
     sa.Column("error", sa.Text, nullable=False, default=""),
     sa.Column("restarts", sa.Integer, nullable=False, default=0),
     sa.Column("pinned", sa.String(200)),
+    sa.Column("planned", sa.String(200)),
     sa.Column("is_dropped", sa.Boolean, nullable=False, default=False),
 )
 

@@ -27,10 +27,10 @@ class BatchMeasurement:
 class FragmentStatus:
     """How a fragment is doing.
 
-    Rows out are counted since the fragment first started, rows in and batches since it was started
-    on its node; rates and times are over the last batches. Latency is from the moment the oldest
-    rows behind a batch of results entered the system until the batch is out; None where no batch
-    had any.
+    Rows out are counted since the fragment first started; rows in, batches and the time it was busy
+    since it was started on its node. Rates and times are over the last batches. Latency is from the
+    moment the oldest rows behind a batch of results entered the system until the batch is out;
+    None where no batch had any.
     """
 
     fragment: str
@@ -42,5 +42,6 @@ class FragmentStatus:
     state_rows: int
     watermark_ms: int | None
     is_finished: bool
+    busy_ms: int = 0
     latency_p50_s: float | None = None
     latency_p99_s: float | None = None

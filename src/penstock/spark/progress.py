@@ -23,6 +23,7 @@ class ProgressLog:
         self._last_id = -1
         self._rows_in = 0
         self._batches = 0
+        self._busy_ms = 0
 
     def take(self, reports: Iterable[Mapping[str, Any]]) -> None:
         """Adds the reports not seen yet."""
@@ -33,6 +34,7 @@ class ProgressLog:
                 self._last_id = measured.batch_id
                 self._rows_in += measured.rows_in
                 self._batches += 1
+                self._busy_ms += measured.duration_ms
 
     def status(self, rows_out: int, is_finished: bool) -> FragmentStatus:
         """The account so far."""
@@ -49,6 +51,7 @@ class ProgressLog:
             state_rows=last.state_rows if last else 0,
             watermark_ms=last.watermark_ms if last else None,
             is_finished=is_finished,
+            busy_ms=self._busy_ms,
         )
 
 

@@ -1,0 +1,53 @@
+"""How a system is to be balanced, as people write it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+
+from penstock.balance.guards import Guards
+from penstock.balance.policies import policy_named
+from penstock.balance.situation import Thresholds
+from penstock.errors import InputError, listed
+from penstock.model.durations import duration_us
+
+
+@dataclass(frozen=True)
+class BalanceSettings:
+    """How a system is balanced, as ``balance:`` in a deployment file says."""
+
+    policy: str = "off"
+    every_s: float = 10.0
+    samples: int = 10
+    suggest: bool = False
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    guards: Guards = field(default_factory=Guards)
+
+    @classmethod
+    def parse(cls, written: Mapping[str, object]) -> BalanceSettings:
+        """The settings written in a file; raises what is wrong with them.
+
+        >>> BalanceSettings.parse({"policy": "correlation", "every": "5s"}).every_s
+        5.0
+        """
+        known = ("policy", "every", "samples", "suggest", "cooldown", "patience", "most_load")
+        limits = [field.name for field in fields(Thresholds)]
+        for name in written:
+            if name not in (*known, *limits):
+                raise InputError(
+                    f"balance has no setting {name}", hint=f"There are {listed([*known, *limits])}."
+                )
+        policy = str(written.get("policy", "off"))
+        policy_named(policy)
+        return cls(
+            policy,
+            duration_us(str(written.get("every", "10s"))) / 1e6,
+            int(str(written.get("samples", 10))),
+            bool(written.get("suggest", False)),
+            Thresholds(**{name: float(str(written[name])) for name in limits if name in written}),
+            Guards(
+                duration_us(str(written.get("cooldown", "30s"))) / 1e6,
+                float(str(written.get("most_load", "inf"))),
+                int(str(written.get("patience", 2))),
+            ),
+        )

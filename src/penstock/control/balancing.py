@@ -1,0 +1,138 @@
+"""Balancing a running system: measured loads, a policy's decision, the moves that follow."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from penstock.balance.guards import GuardState, guarded, rested
+from penstock.balance.plan import Move
+from penstock.balance.policies import decide
+from penstock.balance.situation import Situation
+from penstock.control.balance_settings import BalanceSettings
+from penstock.control.catalog import Catalog
+from penstock.control.controller import Controller, MoveRequest
+from penstock.control.records import NodeRecord, UnitRecord
+from penstock.errors import PenstockError
+
+log = logging.getLogger(__name__)
+
+_LEAST_SAMPLES = 3
+
+
+class Balancer:
+    """Looks at a system now and then, and has moved what a policy wants moved."""
+
+    def __init__(self, catalog: Catalog, controller: Controller) -> None:
+        self._catalog = catalog
+        self._controller = controller
+        self._state = GuardState()
+        self._looked_s = 0.0
+        self._rng = np.random.default_rng(0)
+
+    def settings(self) -> BalanceSettings:
+        """Those of the newest submission that has some."""
+        deployments = self._controller.system().deployments
+        for number in sorted(deployments, reverse=True):
+            if deployments[number].balance:
+                return BalanceSettings.parse(deployments[number].balance)
+        return BalanceSettings()
+
+    def tick(self, now_s: float) -> None:
+        """Decides if it is time to, and begins the moves."""
+        settings = self.settings()
+        if settings.policy == "off" or now_s - self._looked_s < settings.every_s:
+            return
+        self._looked_s = now_s
+        if self._catalog.moves(open_only=True):
+            return
+        nodes = [node for node in self._catalog.nodes() if node.is_alive(now_s)]
+        units = [
+            unit
+            for unit in self._catalog.units()
+            if unit.kind == "fragment" and unit.is_up and unit.state != "finished"
+        ]
+        if len(nodes) > 1 and units:
+            self._balance(settings, nodes, units, now_s)
+
+    def _balance(
+        self,
+        settings: BalanceSettings,
+        nodes: Sequence[NodeRecord],
+        units: Sequence[UnitRecord],
+        now_s: float,
+    ) -> None:
+        names = [unit.name for unit in units]
+        series = load_series(
+            {node.name: self._catalog.samples(node.name, settings.samples + 1) for node in nodes},
+            names,
+            settings.samples,
+        )
+        if series.shape[1] < _LEAST_SAMPLES:
+            return
+        numbers = {node.name: number for number, node in enumerate(nodes)}
+        situation = Situation.of(
+            series,
+            [numbers.get(unit.node or "", -1) for unit in units],
+            [float(node.cores) for node in nodes],
+            [unit.pinned is None or unit.pinned != unit.node for unit in units],
+        )
+        situation = rested(situation, names, settings.guards, self._state, now_s)
+        wanted = decide(settings.policy, situation, self._rng, settings.thresholds)
+        plan, self._state = guarded(wanted, names, settings.guards, self._state, now_s)
+        wishes = [
+            MoveRequest(
+                names[move.operator], nodes[move.target].name, _reason(move, nodes), vars(move)
+            )
+            for move in plan.moves
+            if move.source >= 0
+        ]
+        if settings.suggest:
+            for wish in wishes:
+                self._catalog.tell("suggest", wish.unit, f"to {wish.node}: {wish.reason}")
+        elif wishes:
+            self._begin(wishes)
+
+    def _begin(self, wishes: list[MoveRequest]) -> None:
+        try:
+            self._controller.move(wishes)
+        except PenstockError as error:
+            log.warning("a plan could not be carried out: %s", error)
+
+
+def _reason(move: Move, nodes: Sequence[NodeRecord]) -> str:
+    source, target = nodes[move.source].name, nodes[move.target].name
+    return (
+        f"correlation with the rest of {source} {move.source_correlation:.2f}, "
+        f"with {target} {move.target_correlation:.2f}; "
+        f"node {source} {move.source_before:.2f} → {move.source_after:.2f}, "
+        f"{target} {move.target_before:.2f} → {move.target_after:.2f}"
+    )
+
+
+def load_series(
+    samples: Mapping[str, Sequence[Mapping[str, Any]]], names: Sequence[str], length: int
+) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    """The load of every unit over the last periods, in cores; NaN where nothing is known.
+
+    A node's sample holds the time each unit has been busy since it was started there; the load of a
+    period is the growth from one sample to the next over the time between them. A unit that was
+    moved meanwhile has what each node knows of it.
+    """
+    found = np.full((len(names), length), np.nan)
+    rows = {name: row for row, name in enumerate(names)}
+    for kept in samples.values():
+        pairs = list(pairwise(kept))[-length:]
+        for at, (before, after) in enumerate(pairs, start=length - len(pairs)):
+            span_ms = 1_000 * (after["at_s"] - before["at_s"])
+            known = before.get("fragments", {})
+            for name, status in after.get("fragments", {}).items():
+                if name in rows and name in known and span_ms > 0:
+                    grown_ms = status["busy_ms"] - known[name]["busy_ms"]
+                    if grown_ms >= 0:
+                        found[rows[name], at] = min(1.0, grown_ms / span_ms)
+    return found[:, ~np.isnan(found).all(axis=0)]

@@ -1,0 +1,41 @@
+"""Where the units of a new submission start: by the strategy its file names."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from importlib.metadata import entry_points
+
+from penstock.control.records import NodeRecord
+from penstock.control.system import Unit
+from penstock.errors import PenstockError
+from penstock.feeds.rates import known_rates
+from penstock.load.costs import measured_costs
+from penstock.model.network import Deployment, NodeSpec
+from penstock.place.fragments import placed_fragments
+from penstock.place.registry import GROUP, strategies, strategy_called
+
+DEFAULT = "rod"
+
+log = logging.getLogger(__name__)
+
+
+def planned_nodes(
+    deployment: Deployment, units: Sequence[Unit], nodes: Sequence[NodeRecord]
+) -> Mapping[str, str]:
+    """A node for every fragment, by the strategy the deployment names; an unknown one is refused.
+
+    Where a strategy cannot say, nothing is said, and the controller spreads the units evenly.
+    """
+    name = deployment.placement or DEFAULT
+    strategy = strategy_called(name, strategies(entry_points(group=GROUP)))()
+    fragments = [unit.fragment for unit in units if unit.fragment is not None]
+    specs = [NodeSpec(node.name, node.cores, node.memory_bytes) for node in nodes]
+    if len(specs) < 2:
+        return {}
+    network, rates = deployment.network, known_rates(deployment.network)
+    try:
+        return placed_fragments(network, fragments, specs, strategy, measured_costs(), rates)
+    except PenstockError as error:
+        log.warning("%s could not place %s: %s", name, deployment.name, error)
+        return {}
