@@ -40,10 +40,16 @@ class Controller:
     def __init__(self, home: Home, catalog: Catalog) -> None:
         self._home = home
         self._catalog = catalog
+        self._assembled: tuple[tuple[Submission, ...], System] = ((), System())
 
     def system(self) -> System:
         """What the system is made of."""
-        return assembled(self._catalog.submissions())
+        submissions = self._catalog.submissions()
+        known, system = self._assembled
+        if submissions != known:
+            system = assembled(submissions)
+            self._assembled = (submissions, system)
+        return system
 
     def submit(
         self, name: str, kind: str, text: str, folder: str, max_latency_us: int | None = None
@@ -62,7 +68,7 @@ class Controller:
             )
         number = max((one.id for one in known), default=0) + 1
         asked = Submission(number, name, kind, text, folder, max_latency_us)  # type: ignore[arg-type]
-        system = extended(assembled(known), asked)
+        system = extended(self.system(), asked)
         units = tuple(unit for unit in system.units.values() if unit.submission == number)
         if not units:
             raise InputError(
