@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,6 +21,8 @@ from penstock.model.network import Deployment
 from penstock.spark.channels.channel import Channel
 
 _STOPPING_AT_MOST_S = 30.0
+_NAME = re.compile(r"\w[\w.-]{0,199}")
+"""Names of submissions are parts of addresses."""
 
 log = logging.getLogger(__name__)
 
@@ -45,14 +48,21 @@ class Controller:
     def system(self) -> System:
         """What the system is made of."""
         submissions = self._catalog.submissions()
-        if submissions != self._assembled[0]:
-            self._assembled = (submissions, assembled(submissions))
-        return self._assembled[1]
+        known, system = self._assembled
+        if submissions != known:
+            system = assembled(submissions)
+            self._assembled = (submissions, system)
+        return system
 
     def submit(
         self, name: str, kind: str, text: str, folder: str, max_latency_us: int | None = None
     ) -> tuple[Unit, ...]:
         """Takes in a deployment or a query; the units it adds. Raises what is wrong with it."""
+        if not _NAME.fullmatch(name):
+            raise InputError(
+                f"{name!r} cannot name a submission",
+                hint="Use letters, digits, -, . and _, starting with a letter or a digit.",
+            )
         known = self._catalog.submissions()
         if any(one.name == name for one in known):
             raise InputError(
@@ -110,9 +120,14 @@ class Controller:
         units = [unit for unit in system.units.values() if unit.submission == submission.id]
         self._catalog.drop(submission.id)
         self._await_release([unit.name for unit in units], patience_s)
-        self._catalog.remove(submission.id)
+        # The data first: what is left of one that is not known any more nobody would ever delete,
+        # and the next of that name would go on from there.
+        for unit in units:
+            for stream in unit.reads:
+                self.channel(stream).forget(unit.name)
         for unit in units:
             self._forget(unit)
+        self._catalog.remove(submission.id)
         self._catalog.tell("drop", name, "dropped")
 
     def _submission(self, name: str) -> Submission:
@@ -148,8 +163,6 @@ class Controller:
             time.sleep(0.05)
 
     def _forget(self, unit: Unit) -> None:
-        for stream in unit.reads:
-            self.channel(stream).forget(unit.name)
         output = unit.fragment.output if unit.fragment else unit.name
         self.channel(output).drop()
         for part in ("fragments", "streams"):
@@ -161,6 +174,7 @@ class Controller:
         moving = {move.unit for move in self._catalog.moves(open_only=True)}
         for wish in wishes:
             self._check_move(wish, units, moving)
+            moving.add(wish.unit)
         now_s = self._catalog.now_s()
         rows = [
             {
@@ -199,7 +213,7 @@ class Controller:
             )
         if unit.name in moving:
             raise InputError(f"{wish.unit} is being moved already", hint="Wait until it is done.")
-        if unit.node is None or unit.state == "finished":
+        if unit.node is None or unit.state == "finished" or unit.is_dropped:
             raise InputError(f"{wish.unit} is not running", hint="Only what runs can be moved.")
 
     def tick(self) -> None:
@@ -215,9 +229,7 @@ class Controller:
 
     def _assign(self, given: Assign) -> None:
         unit, node = given.unit, given.node
-        if given.is_restart:
-            self._catalog.count_restart(unit.name)
-        if self._catalog.assign(unit, node):
+        if self._catalog.assign(unit, node, given.is_restart):
             log.info("%s to %s: %s", unit.name, node, given.reason)
             numbers = {"epoch": unit.epoch + 1, "from": unit.node, "to": node}
             self._catalog.tell("assign", unit.name, given.reason, **numbers)
@@ -226,12 +238,13 @@ class Controller:
         move, values = changed.move, dict[str, object](state=changed.state)
         if changed.error:
             values["error"] = changed.error
-        if changed.state in ("done", "failed"):
+        is_over = changed.state in ("done", "failed")
+        if is_over:
             values["ended_s"] = now_s
+        if self._catalog.change_move(move.id, **values) and is_over:
             text = f"{move.source} → {move.target} {changed.state}"
             text += f": {changed.error}" if changed.error else f" in {now_s - move.created_s:.1f} s"
             self._catalog.tell("move", move.unit, text, **dict(move.numbers))
-        self._catalog.change_move(move.id, **values)
 
 
 def _no_node(name: str, names: Iterable[str]) -> InputError:
