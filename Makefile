@@ -20,7 +20,7 @@ WITHOUT = awk '/^[a-z]/ { keep = !/^$(1)==/ } keep' requirements.lock
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test check bench setup format lock clean
+.PHONY: help run test check soak bench setup format lock clean
 
 help: ## Show these targets
 	@awk -F ': .*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -38,6 +38,9 @@ check: $(READY) ## Lint, types, layers and the tests that need no Spark
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/pytest -m core -n auto
+
+soak: $(READY) ## Disturb a system for minutes; again with SEED=…, longer with MINUTES=…
+	PENSTOCK_SEED=$(SEED) PENSTOCK_MINUTES=$(MINUTES) $(BIN)/pytest -m soak -s
 
 bench: $(READY) ## Measure this machine; ratios inside one run
 	@$(BIN)/penstock bench all

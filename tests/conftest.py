@@ -14,7 +14,7 @@ settings.register_profile("thorough", max_examples=500, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 HERE = Path(__file__).parent
-MARKS = {"core", "spark", "system"}
+MARKS = {"core", "spark", "system", "soak"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

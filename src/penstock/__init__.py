@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from penstock.control.program import connect, local
     from penstock.errors import InputError, PenstockError
     from penstock.lang.builder import (
         Flow,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _NAMES = {
+    "penstock.control.program": "connect local",
     "penstock.errors": "InputError PenstockError",
     "penstock.lang.builder": "Flow approx_count_distinct avg count count_if deployment generate "
     "max max_by min min_by python_code sinks sources sql stddev stream sum table variance",
@@ -53,6 +55,7 @@ __all__ = [
     "__version__",
     "approx_count_distinct",
     "avg",
+    "connect",
     "count",
     "count_if",
     "deployment",
@@ -61,6 +64,7 @@ __all__ = [
     "explain_mermaid",
     "explain_text",
     "generate",
+    "local",
     "max",
     "max_by",
     "min",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
+import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,12 +16,13 @@ from penstock.feeds.generators import generator
 from penstock.feeds.lateness import sift
 from system.under_test import Rows, UnderTest, _comparable, await_that
 
-HOMES, DAYS, SPEEDUP = 60, 4, 2_880
-DEPLOYMENT = f"""
+HOMES, SPEEDUP = 60, 2_880
+DAYS = 4
+DEPLOYMENT = """
 streams:
   readings:
-    source: {{generate: meters, homes: {HOMES}, every: 15min, days: {DAYS}, disorder: 10min,
-              speedup: {SPEEDUP}}}
+    source: {generate: meters, homes: HOMES, every: 15min, days: DAYS, disorder: 10min,
+             speedup: SPEEDUP}
     lateness: 8min
 queries:
   high: SELECT ts, home, kwh FROM readings WHERE kwh > 0.5
@@ -64,10 +68,15 @@ ANSWERS = {
 }
 
 
-@pytest.fixture(scope="module")
-def expected() -> dict[str, Rows]:
+def deployment(days: int) -> str:
+    """The queries over so many days of readings."""
+    text = DEPLOYMENT.replace("HOMES", str(HOMES)).replace("SPEEDUP", str(SPEEDUP))
+    return text.replace("DAYS", str(days))
+
+
+def expected(days: int) -> dict[str, Rows]:
     """What an engine that knows no streams makes of the same rows."""
-    options = {"homes": HOMES, "every": "15min", "days": DAYS, "disorder": "10min"}
+    options = {"homes": HOMES, "every": "15min", "days": days, "disorder": "10min"}
     feed = generator("meters", options)
     assert feed.size is not None
     whole = sift(feed.read(0, feed.size), "ts", 8 * 60 * 1_000_000, None)
@@ -106,9 +115,9 @@ def check(system: UnderTest, expected: dict[str, Rows]) -> None:
 
 
 @pytest.mark.timeout(600)
-def test_moved_killed_and_put_to_sleep(system: UnderTest, expected: dict[str, Rows]) -> None:
+def test_moved_killed_and_put_to_sleep(system: UnderTest) -> None:
     rng = random.Random(1)
-    system.submit("meters", DEPLOYMENT)
+    system.submit("meters", deployment(DAYS))
     await_that(lambda: system.count("high") > 0, 120, "first results")
     moved = [system.move_some(rng) for _ in range(3)]
     assert "done" in moved, moved
@@ -139,4 +148,57 @@ def test_moved_killed_and_put_to_sleep(system: UnderTest, expected: dict[str, Ro
         "the node that slept has noticed",
     )
     system.await_finished(300)
-    check(system, expected)
+    check(system, expected(DAYS))
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7_200)
+def test_disturbed_at_random(system: UnderTest) -> None:
+    """Minutes of faults drawn by a seed, which is printed; PENSTOCK_SEED plays one again."""
+    seed = int(os.environ.get("PENSTOCK_SEED") or random.SystemRandom().randrange(10**6))
+    minutes = float(os.environ.get("PENSTOCK_MINUTES") or 5)
+    days = max(1, round(minutes * 60 * SPEEDUP / 86_400))
+    print(f"\nseed {seed}, {minutes:g} minutes; again with make soak SEED={seed}")
+    rng = random.Random(seed)
+    system.submit("meters", deployment(days))
+    await_that(lambda: system.count("high") > 0, 120, "first results")
+    happened: Counter[str] = Counter()
+    while system.fragments():
+        fault = rng.choice([move, move, move, kill_node, sleep_node, kill_controller])
+        happened[fault.__name__] += fault(system, rng)
+        print(f"  {fault.__name__}", flush=True)
+    print(f"  {dict(happened)}")
+    assert all(happened[one.__name__] for one in (move, kill_node, sleep_node, kill_controller))
+    system.await_finished(300)
+    check(system, expected(days))
+
+
+def move(system: UnderTest, rng: random.Random) -> int:
+    return system.move_some(rng) == "done"
+
+
+def kill_node(system: UnderTest, rng: random.Random) -> int:
+    node = rng.choice("abc")
+    former = system.pid(node)
+    system.kill_node(node)
+    await_that(lambda: system.pid(node) != former, 120, f"node {node} is back")
+    return 1
+
+
+def sleep_node(system: UnderTest, rng: random.Random) -> int:
+    node = rng.choice("abc")
+    told = system.log(node).count("its lease ran out")
+    stopped = system.pause_node(node)
+    time.sleep(rng.uniform(6, 10))  # longer than a lease: that is the fault
+    for process in stopped:
+        process.resume()
+    await_that(
+        lambda: system.log(node).count("its lease ran out") > told, 60, f"node {node} has noticed"
+    )
+    return 1
+
+
+def kill_controller(system: UnderTest, rng: random.Random) -> int:
+    former = system.kill_controller()
+    system.restart_controller()
+    return system.home.address().pid != former
