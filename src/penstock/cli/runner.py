@@ -40,7 +40,14 @@ _CPU_BARS = 12
 
 
 def run(plan: RunPlan, request: RunRequest, presenter: Presenter, stop: StopRequest) -> Outcome:
-    """Runs the plan until its inputs end, its time is up, or somebody asks to stop."""
+    """Runs the plan until its inputs end, its time is up, or somebody asks to stop.
+
+    Several nodes are processes of their own; a single one is this process.
+    """
+    if len(plan.deployment.nodes) > 1 and request.cores is None:
+        from penstock.cli.system_runner import run_on_nodes
+
+        return run_on_nodes(plan, request, presenter, stop, facts(plan))
     state = prepared_state(plan, request)
     if is_finished(plan, state):
         return _without_a_run(plan, "finished before")
@@ -61,19 +68,18 @@ def _own_log(state: StateFolder) -> Path:
 def facts(plan: RunPlan) -> list[str]:
     """What is about to run, for the first line."""
     operators = counted(len(plan.network.operators), "operator")
+    nodes = len(plan.deployment.nodes) if plan.deployment.nodes else 1
     return [
         f"penstock {__version__}",
         f"{counted(len(plan.network.queries), 'query')}, {operators} in "
         f"{counted(len(plan.fragments), 'fragment')}",
-        f"1 node, {counted(plan.cores, 'core')}, {plan.memory_bytes / 2**30:g} GiB",
+        f"{counted(nodes, 'node')}, {counted(plan.cores, 'core')}, "
+        f"{plan.memory_bytes / 2**30:g} GiB",
     ]
 
 
 def _notes(plan: RunPlan, request: RunRequest, state: StateFolder) -> list[str]:
     notes = []
-    if len(plan.deployment.nodes) > 1:
-        names = " and ".join(node.name for node in plan.deployment.nodes)
-        notes.append(f"nodes {names} run as one for now")
     if has_begun(plan, state):
         notes.append(f"going on from the state in {plan.folder}")
     if request.ui_port is not None:

@@ -378,9 +378,11 @@ class Agent:
                     self._told[name] = state
 
     def _finish(self, name: str, epoch: int) -> None:
+        measured = self._worker.measurements().get("fragments", {})
+        last = measured.get(name, {}) if isinstance(measured, dict) else {}
         self._attempt(name, partial(self._worker.release, name))
         self._owned.pop(name, None)
-        self._catalog.report(name, epoch, "finished")
+        self._catalog.report(name, epoch, "finished", measured=last)
         self._catalog.release(name, epoch)
         log.info("%s has finished", name)
 

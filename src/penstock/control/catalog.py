@@ -191,11 +191,23 @@ class Catalog:
             _count_change(connection)
             return is_given
 
-    def report(self, unit: str, epoch: int, state: str, error: str = "") -> None:
+    def report(
+        self,
+        unit: str,
+        epoch: int,
+        state: str,
+        error: str = "",
+        measured: Mapping[str, object] | None = None,
+    ) -> None:
         """Records what the owner with this epoch says; a former owner is not listened to."""
         mine = (units.c.name == unit, units.c.epoch == epoch)
         with self._begin() as connection:
-            values = {"state": state, "error": error, "reported_epoch": epoch}
+            values = {
+                "state": state,
+                "error": error,
+                "reported_epoch": epoch,
+                "measured": dict(measured or {}),
+            }
             connection.execute(sa.update(units).where(*mine).values(**values))
 
     def release(self, unit: str, epoch: int) -> None:

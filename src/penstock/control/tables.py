@@ -56,6 +56,7 @@ units = sa.Table(
     sa.Column("pinned", sa.String(200)),
     sa.Column("planned", sa.String(200)),
     sa.Column("is_dropped", sa.Boolean, nullable=False, default=False),
+    sa.Column("measured", sa.JSON, nullable=False, default=dict),
 )
 
 moves = sa.Table(

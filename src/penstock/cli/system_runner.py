@@ -1,0 +1,146 @@
+"""Running a plan on several nodes: a system of its own for one file, torn down at the end."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from penstock.cli.meter import NodeUse
+from penstock.cli.outcome import Ending, Outcome, labelled
+from penstock.cli.plan import RunPlan, RunRequest
+from penstock.cli.presenters import Presenter
+from penstock.cli.rates import Rates
+from penstock.cli.signals import StopRequest
+from penstock.cli.tally import set_aside_since
+from penstock.cli.view import SetAside, Snapshot
+from penstock.control.client import Client
+from penstock.control.home import Home
+from penstock.control.launch import bring_down, bring_up, is_up
+from penstock.errors import InputError, PenstockError, RunError
+from penstock.lang.deployment import deployment_yaml
+from penstock.model.durations import US_PER_S
+from penstock.model.measurements import FragmentStatus
+from penstock.model.sources import ConsoleSink
+from penstock.spark.dead_letters import DeadLetters
+
+_LOOK_EVERY_S = 0.5
+
+
+def run_on_nodes(
+    plan: RunPlan, request: RunRequest, presenter: Presenter, stop: StopRequest, facts: list[str]
+) -> Outcome:
+    """Runs the plan on node processes until its inputs end, its time is up, or somebody asks."""
+    home = Home(plan.folder / "system")
+    if is_up(home):
+        raise InputError(
+            f"the system in {home.path} is running already",
+            hint=f"Look at it with penstock status --home {home.path}, or stop it with down.",
+        )
+    if request.fresh:
+        shutil.rmtree(home.path, ignore_errors=True)
+    presenter.begin(facts, [])
+    try:
+        return _Run(plan, request, presenter, stop, home).outcome()
+    finally:
+        with suppress(OSError):
+            presenter.close()
+
+
+class _Run:
+    """One run of a system that exists for it alone."""
+
+    def __init__(
+        self,
+        plan: RunPlan,
+        request: RunRequest,
+        presenter: Presenter,
+        stop: StopRequest,
+        home: Home,
+    ) -> None:
+        self._plan, self._presenter, self._stop, self._home = plan, presenter, stop, home
+        self._limit_s = None if request.for_us is None else request.for_us / US_PER_S
+        self._rates = Rates()
+        self._shown: dict[str, int] = {}
+        self._first_aside = self._set_aside()
+
+    def outcome(self) -> Outcome:
+        """Brings the system up, follows it to its end, and takes it down."""
+        with self._presenter.working("starting nodes…"):
+            client = bring_up(self._home, self._plan.deployment.nodes)
+        began_s = time.monotonic()
+        try:
+            self._submit(client)
+            ending = self._follow(client, began_s)
+            self._show_rows(client)
+            statuses = self._statuses(client.system())
+        finally:
+            client.close()
+            with self._presenter.working("stopping…"):
+                bring_down(self._home)
+        aside = set_aside_since(self._first_aside, self._set_aside())
+        return Outcome(self._plan, ending, time.monotonic() - began_s, statuses, aside)
+
+    def _submit(self, client: Client) -> None:
+        name = self._plan.deployment.name
+        if any(one["name"] == name for one in client.get("/api/queries")):
+            return
+        text = deployment_yaml(self._plan.deployment, show_passwords=True)
+        client.submit(name, "yaml", text, str(self._plan.folder.parent))
+
+    def _follow(self, client: Client, began_s: float) -> Ending:
+        while not self._stop.wait(_LOOK_EVERY_S):
+            found = client.system()
+            self._check(found)
+            self._show_rows(client)
+            passed_s = time.monotonic() - began_s
+            self._presenter.update(self._snapshot(found), passed_s)
+            if all(one["state"] == "finished" for one in found["fragments"]):
+                return "finished"
+            if self._limit_s is not None and passed_s >= self._limit_s:
+                return "time"
+        return "asked"
+
+    def _check(self, found: Mapping[str, Any]) -> None:
+        for one in found["fragments"]:
+            if one["state"] == "failed" and one["restarts"] >= one["restarts_at_most"]:
+                raise RunError(one["error"], hint=f"Logs are in {self._home.logs}.")
+
+    def _show_rows(self, client: Client) -> None:
+        for query in self._plan.network.queries:
+            if isinstance(query.sink, ConsoleSink):
+                with suppress(PenstockError):
+                    rows, self._shown[query.name], _ = client.batches(
+                        query.stream, self._shown.get(query.name)
+                    )
+                    if rows is not None and rows.num_rows:
+                        self._presenter.rows(query.name, rows)
+
+    def _statuses(self, found: Mapping[str, Any]) -> tuple[FragmentStatus, ...]:
+        by_name = {one["name"]: one for one in found["fragments"]}
+        statuses = []
+        for fragment in self._plan.fragments:
+            known = by_name.get(fragment.name, {"measured": {}, "state": "waiting"})
+            done = known["state"] == "finished"
+            blank = FragmentStatus(fragment.name, 0, 0, 0.0, 0, 0.0, 0, None, done)
+            statuses.append(FragmentStatus(**{**vars(blank), **known["measured"]}))
+        return tuple(statuses)
+
+    def _snapshot(self, found: Mapping[str, Any]) -> Snapshot:
+        statuses = self._rates.recent(self._statuses(found), time.monotonic())
+        nodes = found["nodes"]
+        memory = sum(node["memory_bytes"] for node in nodes)
+        cpu = sum(node["utilisation"] for node in nodes) / max(1, len(nodes))
+        return Snapshot(
+            statuses=labelled(self._plan.fragments, statuses),
+            use=NodeUse(cpu, memory, memory),
+            set_aside=set_aside_since(self._first_aside, self._set_aside()),
+            dead_letters=self._home.state / "dead_letters",
+        )
+
+    def _set_aside(self) -> SetAside:
+        folder = self._home.state / "dead_letters"
+        names = [stream.name for stream in self._plan.network.streams]
+        return {name: DeadLetters(folder / name).counts() for name in names}
