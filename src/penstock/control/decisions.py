@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from penstock.control.records import MoveRecord, NodeRecord, UnitRecord
+from penstock.control.records import MoveRecord, NodeRecord, UnitRecord, UnitState
 
 RESTARTS_AT_MOST = 3
 PREPARATION_AT_MOST_S = 30.0
@@ -48,14 +48,17 @@ def decide(
     """What to do now; linear in units, nodes and moves, but for the choice of nodes."""
     alive = {node.name: node for node in nodes if node.is_alive(now_s)}
     by_name = {unit.name: unit for unit in units}
+    # Others have to wait: two owners ago somebody may be running it still.
+    free = {unit.name for unit in units if _is_left_by_former(unit, nodes, now_s)}
     moving = {move.unit for move in moves if move.is_open}
     done: list[Instruction] = []
     for move in moves:
-        if move.is_open and move.unit in by_name:
+        if move.is_open and move.unit in free:
             done += _advanced(move, by_name[move.unit], alive, now_s)
     load = _load(units, alive)
     for unit in units:
-        done += _placed(unit, alive, load, moving)
+        if unit.name in free:
+            done += _placed(unit, alive, load, moving)
     return done
 
 
@@ -63,7 +66,7 @@ def _load(units: Iterable[UnitRecord], alive: Mapping[str, NodeRecord]) -> dict[
     """How much each living node has to do, as units for each core."""
     load = dict.fromkeys(alive, 0.0)
     for unit in units:
-        if unit.node in load and unit.state != "finished":
+        if unit.node in load and not _has_said(unit, "finished"):
             load[unit.node] += 1 / alive[unit.node].cores
     return load
 
@@ -75,16 +78,24 @@ def _placed(
     moving: set[str],
 ) -> list[Instruction]:
     """A node for a unit that has none, whose node is gone, or that has failed and may try again."""
-    if not alive or unit.state == "finished" or unit.is_dropped:
+    if not alive or _has_said(unit, "finished") or unit.is_dropped:
         return []
     if unit.node is None:
         return [_given(unit, alive, load, "new")]
     if unit.node not in alive:
         return [_given(unit, alive, load, f"node {unit.node} fell silent")]
-    failed = unit.state == "failed" and unit.reported_epoch == unit.epoch
-    if failed and unit.name not in moving and unit.restarts < RESTARTS_AT_MOST:
+    if _has_said(unit, "failed"):
+        if unit.name in moving or unit.restarts >= RESTARTS_AT_MOST:
+            return []
         return [Assign(unit, unit.node, f"started again after: {unit.error}", is_restart=True)]
+    if unit.released_epoch >= unit.epoch:
+        return [Assign(unit, unit.node, f"node {unit.node} had stopped it")]
     return []
+
+
+def _has_said(unit: UnitRecord, state: UnitState) -> bool:
+    """Whether that is the last word of the unit's present owner."""
+    return unit.state == state and unit.reported_epoch == unit.epoch
 
 
 def _given(
@@ -101,14 +112,15 @@ def _advanced(
     move: MoveRecord, unit: UnitRecord, alive: Mapping[str, NodeRecord], now_s: float
 ) -> list[Instruction]:
     """The next step of a move. The unit stays where it is until its target is ready for it."""
+    if unit.is_dropped:
+        return [ChangeMove(move, "failed", f"{unit.name} is being dropped")]
     if move.state == "preparing":
         return _prepared(move, unit, alive, now_s)
     if unit.node == move.target and unit.is_up:
         return [ChangeMove(move, "done")]
-    failed = unit.state == "failed" and unit.reported_epoch == unit.epoch
-    if unit.node == move.target and failed and move.source in alive:
-        back = f"back to {move.source}: {unit.error}"
-        return [Assign(unit, move.source, back), ChangeMove(move, "failed", unit.error)]
+    if unit.node == move.target and _has_said(unit, "failed"):
+        back = Assign(unit, move.source, f"back to {move.source}: {unit.error}")
+        return [*([back] if move.source in alive else []), ChangeMove(move, "failed", unit.error)]
     if unit.node != move.target:
         why = f"{unit.name} was given to {unit.node} meanwhile"
         return [ChangeMove(move, "failed", why)]
@@ -122,6 +134,8 @@ def _prepared(
         return [ChangeMove(move, "failed", f"node {move.target} fell silent")]
     if unit.node != move.source:
         return [ChangeMove(move, "failed", f"{unit.name} has left {move.source} meanwhile")]
+    if _has_said(unit, "finished"):
+        return [ChangeMove(move, "failed", f"{unit.name} has finished meanwhile")]
     if move.error:
         return [ChangeMove(move, "failed", move.error)]
     if move.is_warm or now_s - move.created_s > PREPARATION_AT_MOST_S:
@@ -130,7 +144,14 @@ def _prepared(
 
 
 def may_start(unit: UnitRecord, nodes: Iterable[NodeRecord], now_s: float) -> bool:
-    """Whether the owner of a unit may start it: its former owner has stopped or lost its lease."""
+    """Whether the owner of a unit may start it: its former owner has stopped or lost its lease.
+
+    Once an owner has said that it stopped, nobody waits for it any more: it needs a new epoch.
+    """
+    return unit.released_epoch < unit.epoch and _is_left_by_former(unit, nodes, now_s)
+
+
+def _is_left_by_former(unit: UnitRecord, nodes: Iterable[NodeRecord], now_s: float) -> bool:
     if unit.previous is None or unit.previous == unit.node:
         return True
     if unit.released_epoch >= unit.epoch - 1:
