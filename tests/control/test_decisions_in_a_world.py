@@ -1,0 +1,143 @@
+"""Decisions in a world of nodes that die, hang and come back at the worst moments."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from control.world import UnsafeError, World
+from penstock.control.decisions import Assign, ChangeMove, Instruction, decide, may_start
+from penstock.control.records import MoveRecord, NodeRecord, UnitRecord
+
+STEPS = 200
+
+
+def lived(world: World, steps: int) -> World:
+    """Everything that must hold at every moment is checked on the way, the rest at the end."""
+    for _ in range(steps):
+        world.step()
+    world.settle()
+    world.check_settled()
+    return world
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    steps=st.integers(0, STEPS),
+    units=st.integers(1, 3),
+    nodes=st.integers(1, 4),
+)
+def test_one_owner_at_a_time_and_in_the_end_everything_runs(
+    seed: int, steps: int, units: int, nodes: int
+) -> None:
+    lived(World(random.Random(seed).choice, units, nodes), steps)
+
+
+def test_the_world_is_lively() -> None:
+    """The checks above mean something: moves are done and given up, units fail, and so on."""
+    worlds = [lived(World(random.Random(seed).choice), STEPS) for seed in range(60)]
+    moves = [(move.state, move.error) for world in worlds for move in world.moves.values()]
+    for reason in ("fell silent", "meanwhile", "no room", "no memory", "is being dropped"):
+        assert any(state == "failed" and reason in error for state, error in moves)
+    assert sum(state == "done" for state, _ in moves) > 60
+    epochs = [unit.epoch for world in worlds for unit in world.units.values()]
+    assert max(epochs) > 5
+    story = "\n".join(line for world in worlds for line in world.story)
+    for event in ("dies", "leaves", "hangs", "comes back", "finishes", "dropped", "had stopped it"):
+        assert event in story
+
+
+def test_a_repeated_decision_does_no_harm() -> None:
+    """Whatever is decided twice from what was seen once is carried out once."""
+    for seed in range(20):
+        world = World(random.Random(seed).choice)
+        for _ in range(40):
+            world.step()
+        world.a_controller_looks()
+        world.plans[1][:] = world.plans[0][:] = world.plans[0] or world.plans[1]
+        before = {name: unit.epoch for name, unit in world.units.items()}
+        for plan in world.plans:
+            for instruction in plan:
+                world._carry_out(instruction)
+        assert all(unit.epoch <= before[name] + 1 for name, unit in world.units.items())
+
+
+def impatient(unit: UnitRecord, nodes: Iterable[NodeRecord], now_s: float) -> bool:
+    """Starts without waiting for the former owner."""
+    return may_start(replace(unit, previous=None), nodes, now_s)
+
+
+def stubborn(unit: UnitRecord, nodes: Iterable[NodeRecord], now_s: float) -> bool:
+    """Starts under an epoch that was given back already."""
+    kept = min(unit.released_epoch, unit.epoch - 1)
+    return may_start(replace(unit, released_epoch=kept), nodes, now_s)
+
+
+Decide = Callable[
+    [Sequence[UnitRecord], Sequence[NodeRecord], Sequence[MoveRecord], float], list[Instruction]
+]
+
+
+def hasty(
+    units: Sequence[UnitRecord],
+    nodes: Sequence[NodeRecord],
+    moves: Sequence[MoveRecord],
+    now_s: float,
+) -> list[Instruction]:
+    """Hands on what the owner before the last may be running still."""
+    return decide([replace(unit, previous=None) for unit in units], nodes, moves, now_s)
+
+
+def without(kind: type[Instruction], word: str) -> Decide:
+    """Decisions without those in which ``word`` occurs."""
+
+    def decided(
+        units: Sequence[UnitRecord],
+        nodes: Sequence[NodeRecord],
+        moves: Sequence[MoveRecord],
+        now_s: float,
+    ) -> list[Instruction]:
+        made = decide(units, nodes, moves, now_s)
+        return [one for one in made if not (isinstance(one, kind) and word in str(one))]
+
+    return decided
+
+
+@pytest.mark.parametrize(
+    ("broken", "noticed"),
+    [
+        ({"may_start": impatient}, "is run by"),
+        ({"may_start": stubborn}, "is run by"),
+        ({"decide": hasty}, "is run by"),
+        ({"decide": without(Assign, "fell silent")}, "does not run"),
+        ({"decide": without(Assign, "started again")}, "does not run"),
+        ({"decide": without(Assign, "had stopped it")}, "does not run"),
+        ({"decide": without(ChangeMove, "state='failed'")}, "is still open"),
+        ({"decide": without(ChangeMove, "state='done'")}, "is still open"),
+    ],
+    ids=[
+        "impatient",
+        "stubborn",
+        "hasty",
+        "no failover",
+        "no restart",
+        "no new epoch",
+        "no bad end",
+        "no good end",
+    ],
+)
+def test_broken_rules_are_noticed(broken: dict[str, Decide], noticed: str) -> None:
+    def problem(seed: int) -> str:
+        try:
+            lived(World(random.Random(seed).choice, **broken), STEPS)  # type: ignore[arg-type]
+        except UnsafeError as error:
+            return str(error)
+        return ""
+
+    assert any(noticed in problem(seed) for seed in range(1_000))
