@@ -11,7 +11,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Set
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import partial
 from typing import Protocol
@@ -19,7 +19,7 @@ from typing import Protocol
 from penstock import __version__
 from penstock.control.catalog import Catalog
 from penstock.control.decisions import may_start
-from penstock.control.records import MoveRecord, NodeRecord, UnitRecord
+from penstock.control.records import MoveRecord, NodeRecord, Submission, UnitRecord
 from penstock.control.system import System, Unit, assembled
 from penstock.errors import PenstockError
 
@@ -27,6 +27,7 @@ LEASE_S = 5.0
 _RENEW_EVERY_S = 1.0
 _LOOK_EVERY_S = 0.05
 _WAITING_EVERY_S = 0.01
+_WATCH_EVERY_S = 0.1
 _CHECK_EVERY_S = 0.25
 _SAMPLE_EVERY_S = 2.0
 _PATIENCE_S = 10.0
@@ -70,18 +71,22 @@ class Agent:
         self, node: NodeRecord, catalog: Catalog, worker: Worker, lease_s: float = LEASE_S
     ) -> None:
         self.name = node.name
-        self._node = replace(node, version=__version__)
+        self._node = replace(node, version=__version__, incarnation=uuid.uuid4().hex)
         self._catalog = catalog
         self._worker = worker
         self._lease_s = lease_s
         self._stopping = threading.Event()
+        self._left = threading.Event()
+        self._giving_up = threading.Lock()
+        self._has_lease = False
+        # What it has its hands on, from before it is started until after it is stopped.
         self._owned: dict[str, int] = {}
-        self._failed: dict[str, int] = {}
+        self._failed: dict[str, tuple[int, str]] = {}
         self._busy: dict[str, Future[None]] = {}
         self._warming: dict[int, tuple[str, Future[None]]] = {}
         self._told: dict[str, str] = {}
         self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix=f"units-{node.name}")
-        self._system = (-1, System())
+        self._system: tuple[tuple[Submission, ...], System] = ((), System())
         self._renewed_s = 0.0
         self._checked_s = 0.0
         self._sampled_s = 0.0
@@ -89,61 +94,109 @@ class Agent:
 
     def run(self) -> None:
         """Works until :meth:`stop`, then gives everything back."""
+        if not self._is_free_to_join():
+            return
         self._join()
-        renewing = threading.Thread(target=self._renew_always, daemon=True, name="lease")
-        renewing.start()
+        threads = [
+            threading.Thread(target=self._renew_always, daemon=True, name="lease"),
+            threading.Thread(target=self._watch_lease, daemon=True, name="watch"),
+        ]
+        for thread in threads:
+            thread.start()
         while not self._stopping.wait(_WAITING_EVERY_S if self._is_waiting else _LOOK_EVERY_S):
             try:
                 self._step()
-            except PenstockError as error:
-                log.warning("%s", error)
+            except Exception as error:
+                _log_trouble("node %s could not look at its work: %s", self.name, error)
+                self._changes = -1
         self._leave()
-        renewing.join()
+        for thread in threads:
+            thread.join()
 
     def stop(self) -> None:
         """Lets :meth:`run` come to its end."""
         self._stopping.set()
 
+    def _is_free_to_join(self) -> bool:
+        """Lets a process that was this node, and may be running still, use up its lease."""
+        while any(
+            node.name == self.name and node.is_alive(self._catalog.now_s())
+            for node in self._catalog.nodes()
+        ):
+            if self._stopping.wait(_LOOK_EVERY_S):
+                return False
+        return True
+
     def _join(self) -> None:
-        self._node = replace(self._node, incarnation=uuid.uuid4().hex)
+        asked_s = time.monotonic()
         until_s = self._catalog.now_s() + self._lease_s
-        self._renewed_s = time.monotonic()
         self._catalog.join(replace(self._node, lease_until_s=until_s))
-        self._changes = -1
+        self._renewed_s, self._has_lease, self._changes = asked_s, True, -1
         log.info("node %s joined as %s", self.name, self._node.incarnation)
 
     def _renew_always(self) -> None:
-        while not self._stopping.wait(_RENEW_EVERY_S):
+        while not self._left.wait(_RENEW_EVERY_S):
             try:
                 self._renew()
-            except PenstockError as error:
-                log.warning("the lease could not be renewed: %s", error)
+            except Exception as error:
+                _log_trouble("the lease of %s could not be renewed: %s", self.name, error)
 
     def _renew(self) -> None:
-        asked_s = time.monotonic()
-        if asked_s - self._renewed_s > self._lease_s:
+        if self._is_over or not self._has_lease:
             self._give_up("its lease ran out")
             self._join()
             return
+        asked_s, life = time.monotonic(), self._node.incarnation
         until_s = self._catalog.now_s() + self._lease_s
-        if self._catalog.renew(self.name, self._node.incarnation, until_s):
-            self._renewed_s = asked_s
-        else:
+        if not self._catalog.renew(self.name, life, until_s):
             self._give_up("another process has become this node")
             self._stopping.set()
+            self._left.set()
+        elif not self._is_over:
+            # Otherwise others may have seen it run out before it was renewed.
+            self._renewed_s = asked_s
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether its lease has run out, or is about to."""
+        margin_s = min(_WATCH_EVERY_S, self._lease_s / 4)
+        return time.monotonic() - self._renewed_s > self._lease_s - margin_s
+
+    def _watch_lease(self) -> None:
+        # Apart from everything else: who waits for the catalog does not notice the time.
+        while not self._left.wait(min(_WATCH_EVERY_S, self._lease_s / 4)):
+            if self._has_lease and self._is_over:
+                self._give_up("its lease ran out")
 
     def _give_up(self, why: str) -> None:
         """Stops everything at once: others may be running it already."""
-        log.warning("node %s stops its units: %s", self.name, why)
+        with self._giving_up:
+            if not self._has_lease:
+                return
+            log.warning("node %s stops its units: %s", self.name, why)
+            # What was about to be started was so in another life.
+            self._node = replace(self._node, incarnation=uuid.uuid4().hex)
+            self._let_go()
+            wait(tuple(self._busy.values()))
+            self._let_go()
+            self._has_lease = False
+
+    def _let_go(self) -> None:
         for name in tuple(self._owned):
-            self._attempt(name, partial(self._worker.release, name))
-            self._owned.pop(name, None)
+            if not self._is_busy(name):
+                self._attempt(name, partial(self._worker.release, name))
+                self._owned.pop(name, None)
 
     def _leave(self) -> None:
+        """Stops everything and says so; the lease is held until then."""
+        wait([one for one in tuple(self._busy.values()) if not one.cancel()])
         for name, epoch in tuple(self._owned.items()):
-            self._attempt(name, partial(self._worker.release, name, _PATIENCE_S))
-            self._catalog.release(name, epoch)
+            self._pool.submit(self._guarded, name, partial(self._release, name, epoch))
         self._pool.shutdown(wait=True)
+        self._left.set()
+        self._attempt(self.name, self._give_back_lease)
+
+    def _give_back_lease(self) -> None:
         self._catalog.renew(self.name, self._node.incarnation, 0.0)
 
     def _attempt(self, name: str, work: Callable[[], None]) -> None:
@@ -153,13 +206,15 @@ class Agent:
             log.exception("%s could not be stopped cleanly", name)
 
     def _step(self) -> None:
-        if time.monotonic() - self._renewed_s > self._lease_s:
+        # Taken first: whatever is read from here on holds for this life only.
+        life = self._node.incarnation
+        if self._is_over or not self._has_lease:
             return
         now_s = time.monotonic()
         changes = self._catalog.changes()
         if changes != self._changes or self._is_waiting:
             self._changes = changes
-            self._reconcile()
+            self._reconcile(life)
         if now_s - self._checked_s > _CHECK_EVERY_S:
             self._checked_s = now_s
             self._check()
@@ -172,77 +227,107 @@ class Agent:
         """Whether something of ours cannot start yet, for want of another node's word or lease."""
         return any(state == "waiting" for state in self._told.values())
 
-    def _reconcile(self) -> None:
+    def _reconcile(self, life: str) -> None:
         units = {unit.name: unit for unit in self._catalog.units()}
         wanted = {name: unit for name, unit in units.items() if self._is_wanted(unit)}
         for name, epoch in tuple(self._owned.items()):
             if name not in wanted or wanted[name].epoch != epoch:
                 self._do(name, partial(self._release, name, epoch))
+        for unit in units.values():
+            self._disown(unit)
         self._told = {name: told for name, told in self._told.items() if name in wanted}
-        self._start_missing(list(wanted.values()))
+        self._start_missing(list(wanted.values()), life)
         moves = {move.id: move for move in self._catalog.moves(open_only=True)}
         for move in moves.values():
             self._prepare(move)
         self._cool(moves.keys(), wanted.keys())
 
+    def _disown(self, unit: UnitRecord) -> None:
+        """Says that it does not run what it never started, or only in a former life."""
+        if unit.name in self._owned or self._is_busy(unit.name):
+            return
+        if unit.previous == self.name and unit.released_epoch < unit.epoch - 1:
+            self._catalog.release(unit.name, unit.epoch - 1)
+        if unit.node == self.name and unit.is_dropped and unit.released_epoch < unit.epoch:
+            self._catalog.release(unit.name, unit.epoch)
+
     def _is_wanted(self, unit: UnitRecord) -> bool:
         done = unit.state == "finished" and unit.reported_epoch == unit.epoch
         return unit.node == self.name and not unit.is_dropped and not done
 
-    def _start_missing(self, wanted: list[UnitRecord]) -> None:
+    def _start_missing(self, wanted: list[UnitRecord], life: str) -> None:
         missing = [
             unit
             for unit in wanted
-            if unit.name not in self._owned and self._failed.get(unit.name) != unit.epoch
+            if unit.name not in self._owned and unit.released_epoch < unit.epoch
         ]
         if not missing:
             return
         nodes, now_s = self._catalog.nodes(), self._catalog.now_s()
         for unit in missing:
-            if may_start(unit, nodes, now_s):
+            epoch, error = self._failed.get(unit.name, (0, ""))
+            if epoch == unit.epoch:
+                # It was not possible to say so at the time.
+                self._tell_failed(unit.name, epoch, error)
+            elif may_start(unit, nodes, now_s):
                 self._told[unit.name] = "starting"
-                self._do(unit.name, partial(self._start, unit))
+                self._do(unit.name, partial(self._start, unit, life))
             else:
                 self._told[unit.name] = "waiting"
 
+    def _is_busy(self, name: str) -> bool:
+        busy = self._busy.get(name)
+        return busy is not None and not busy.done()
+
     def _do(self, name: str, work: Callable[[], None]) -> None:
         """Works on a unit in the background, one thing at a time for each."""
-        busy = self._busy.get(name)
-        if busy is None or busy.done():
-            self._busy[name] = self._pool.submit(self._guarded, name, work)
+        if not self._is_busy(name):
+            with self._giving_up:
+                self._busy[name] = self._pool.submit(self._guarded, name, work)
+            # Whatever came of it, look again; not before it counts as done.
+            self._busy[name].add_done_callback(self._look_again)
+
+    def _look_again(self, _: Future[None]) -> None:
+        self._changes = -1
 
     def _guarded(self, name: str, work: Callable[[], None]) -> None:
         try:
             work()
-        except PenstockError as error:
-            log.warning("%s: %s", name, error)
-        except Exception:
-            log.exception("%s", name)
-        finally:
-            # Whatever came of it, look again.
-            self._changes = -1
+        except Exception as error:
+            _log_trouble("%s: %s", name, error)
 
     def _unit(self, record: UnitRecord) -> Unit:
-        if record.name not in self._system[1].units:
-            submissions = self._catalog.submissions()
-            newest = max((one.id for one in submissions), default=0)
-            self._system = (newest, assembled(submissions))
+        submissions = self._catalog.submissions()
+        if submissions != self._system[0]:
+            self._system = (submissions, assembled(submissions))
         return self._system[1].units[record.name]
 
-    def _start(self, record: UnitRecord) -> None:
-        began_s = time.monotonic()
-        try:
-            self._worker.start(self._unit(record), record.epoch)
-        except Exception as error:
-            log.exception("%s did not start", record.name)
-            self._failed[record.name] = record.epoch
-            self._catalog.report(record.name, record.epoch, "failed", _told(error))
+    def _start(self, record: UnitRecord, life: str) -> None:
+        if life != self._node.incarnation:
             return
-        self._owned[record.name] = record.epoch
-        self._told[record.name] = "running"
-        self._catalog.report(record.name, record.epoch, "running")
+        began_s, name, epoch = time.monotonic(), record.name, record.epoch
+        self._owned[name] = epoch
+        try:
+            self._worker.start(self._unit(record), epoch)
+        except Exception as error:
+            log.exception("%s did not start", name)
+            self._fail(name, epoch, _told(error))
+            return
+        self._catalog.report(name, epoch, "running")
+        self._told[name] = "running"
         took_s = time.monotonic() - began_s
-        log.info("%s runs here, epoch %d, started in %.2f s", record.name, record.epoch, took_s)
+        log.info("%s runs here, epoch %d, started in %.2f s", name, epoch, took_s)
+
+    def _fail(self, name: str, epoch: int, error: str) -> None:
+        """Says that a unit has failed and does not run any more."""
+        self._failed[name] = (epoch, error)
+        self._owned.pop(name, None)
+        self._tell_failed(name, epoch, error)
+
+    def _tell_failed(self, name: str, epoch: int, error: str) -> None:
+        # In this order: what is given back without a word is given out again at once.
+        self._catalog.report(name, epoch, "failed", error)
+        self._catalog.release(name, epoch)
 
     def _release(self, name: str, epoch: int) -> None:
         began_s = time.monotonic()
@@ -277,27 +362,20 @@ class Agent:
 
     def _check(self) -> None:
         for name, epoch in tuple(self._owned.items()):
-            busy = self._busy.get(name)
-            if busy is not None and not busy.done():
+            if self._is_busy(name):
                 continue
             failure = self._worker.failure(name)
             if failure is not None:
-                self._stop_failed(name, epoch, failure)
+                log.warning("%s failed: %s", name, failure)
+                self._attempt(name, partial(self._worker.release, name))
+                self._fail(name, epoch, str(failure))
             elif self._worker.is_finished(name):
                 self._finish(name, epoch)
             else:
                 state = "held back" if self._worker.is_held_back(name) else "running"
                 if self._told.get(name) != state:
-                    self._told[name] = state
                     self._catalog.report(name, epoch, state)
-
-    def _stop_failed(self, name: str, epoch: int, failure: PenstockError) -> None:
-        log.warning("%s failed: %s", name, failure)
-        self._attempt(name, partial(self._worker.release, name))
-        self._owned.pop(name, None)
-        self._failed[name] = epoch
-        self._catalog.release(name, epoch)
-        self._catalog.report(name, epoch, "failed", str(failure))
+                    self._told[name] = state
 
     def _finish(self, name: str, epoch: int) -> None:
         self._attempt(name, partial(self._worker.release, name))
@@ -305,6 +383,11 @@ class Agent:
         self._catalog.report(name, epoch, "finished")
         self._catalog.release(name, epoch)
         log.info("%s has finished", name)
+
+
+def _log_trouble(text: str, name: str, error: Exception) -> None:
+    """A known problem in a line; what nobody has thought of with where it comes from."""
+    log.warning(text, name, error, exc_info=not isinstance(error, PenstockError))
 
 
 def _told(error: BaseException) -> str:

@@ -73,6 +73,8 @@ moves = sa.Table(
     sa.Column("reason", sa.Text, nullable=False, default=""),
     sa.Column("numbers", sa.JSON, nullable=False, default=dict),
     sa.Column("error", sa.Text, nullable=False, default=""),
+    # A number is never used again, not even that of a row which was taken out.
+    sqlite_autoincrement=True,
 )
 
 events = sa.Table(
@@ -84,6 +86,7 @@ events = sa.Table(
     sa.Column("subject", sa.String(200), nullable=False),
     sa.Column("text", sa.Text, nullable=False),
     sa.Column("numbers", sa.JSON, nullable=False, default=dict),
+    sqlite_autoincrement=True,
 )
 
 samples = sa.Table(
