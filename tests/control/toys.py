@@ -1,0 +1,140 @@
+"""A worker that only pretends to work, and a catalog that can be made to fail."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from penstock.control.agent import Agent
+from penstock.control.catalog import Catalog
+from penstock.control.system import Unit
+from penstock.errors import PenstockError
+
+
+class ToyWorker:
+    """Keeps a story of what it was asked to do; can be made to fail, finish, or take its time."""
+
+    def __init__(self) -> None:
+        self.running: dict[str, int] = {}
+        self.units: dict[str, Unit] = {}
+        self.story: list[str] = []
+        self.failures: dict[str, PenstockError] = {}
+        self.finished: set[str] = set()
+        self.held_back: set[str] = set()
+        self.measured: dict[str, object] = {}
+        self.before: dict[str, Callable[[], None]] = {}
+
+    def _begin(self, what: str) -> None:
+        self.before.get(what, lambda: None)()
+
+    def start(self, unit: Unit, epoch: int) -> None:
+        assert unit.name not in self.running
+        self._begin("start")
+        self.story.append(f"start {unit.name} {epoch}")
+        self.units[unit.name] = unit
+        self.running[unit.name] = epoch
+
+    def warm(self, unit: Unit) -> None:
+        self._begin("warm")
+        self.story.append(f"warm {unit.name}")
+
+    def release(self, name: str, patience_s: float = 0.0) -> None:
+        self._begin("release")
+        epoch = self.running.pop(name)
+        self.failures.pop(name, None)
+        self.story.append(f"stop {name} {epoch} {'patiently' if patience_s else 'at once'}")
+
+    def failure(self, name: str) -> PenstockError | None:
+        return self.failures.get(name)
+
+    def is_finished(self, name: str) -> bool:
+        return name in self.finished
+
+    def is_held_back(self, name: str) -> bool:
+        return name in self.held_back
+
+    def measurements(self) -> dict[str, object]:
+        self._begin("measurements")
+        return dict(self.measured)
+
+
+class TroubledCatalog(Catalog):
+    """A catalog in front of which something can be put, by the name of what is asked."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.before: dict[str, Callable[[], None]] = {}
+
+    def _begin_with(self, what: str) -> None:
+        self.before.get(what, lambda: None)()
+
+    def join(self, node: Any) -> None:
+        self._begin_with("join")
+        super().join(node)
+
+    def renew(self, node: str, incarnation: str, until_s: float) -> bool:
+        self._begin_with("renew")
+        return super().renew(node, incarnation, until_s)
+
+    def changes(self) -> int:
+        self._begin_with("changes")
+        return super().changes()
+
+    def report(self, unit: str, epoch: int, state: str, error: str = "") -> None:
+        self._begin_with("report")
+        super().report(unit, epoch, state, error)
+
+    def release(self, unit: str, epoch: int) -> None:
+        self._begin_with("release")
+        super().release(unit, epoch)
+
+
+class Running:
+    """An agent that runs in a thread of its own."""
+
+    def __init__(self, agent: Agent) -> None:
+        self.agent = agent
+        self.error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self.agent.run()
+        except BaseException as error:
+            self.error = error
+
+    @property
+    def has_ended(self) -> bool:
+        return not self._thread.is_alive()
+
+    def stop(self) -> None:
+        self.agent.stop()
+        self._thread.join(20)
+        assert self.has_ended
+        assert self.error is None
+
+
+@contextmanager
+def started(agent: Agent) -> Iterator[Running]:
+    """The agent, running until the end of the block."""
+    running = Running(agent)
+    try:
+        yield running
+    finally:
+        running.stop()
+
+
+def once(work: Callable[[], None]) -> Callable[[], None]:
+    """The first time it is called; nothing from then on."""
+    left = [work]
+    return lambda: left.pop()() if left else None
+
+
+def raising(error: BaseException) -> Callable[[], None]:
+    def work() -> None:
+        raise error
+
+    return work
