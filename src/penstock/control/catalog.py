@@ -33,6 +33,8 @@ from penstock.errors import InputError, PenstockError, UnreachableError
 _KEPT_EVENTS = 2_000
 _KEPT_SAMPLES = 600
 _READING = "penstock_reading"
+_PREPARING = 0x70656E73746F636B  # "penstock"; any number would do that others do not use
+_OPEN = ("preparing", "moving")
 
 
 class Catalog:
@@ -47,6 +49,9 @@ class Catalog:
     def prepare(self) -> None:
         """Makes the tables if there are none; refuses those of another version."""
         with self._begin() as connection:
+            if self._engine.dialect.name == "postgresql":
+                # One after the other: there, tables of one name made at once are an error.
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_PREPARING)))
             metadata.create_all(connection, checkfirst=True)
             known = connection.execute(sa.select(meta.c.value).where(meta.c.key == "version"))
             version = known.scalar()
@@ -167,14 +172,24 @@ class Catalog:
             rows = connection.execute(sa.select(units).order_by(units.c.name))
             return tuple(UnitRecord(**row) for row in rows.mappings())
 
-    def assign(self, unit: UnitRecord, node: str) -> bool:
-        """Gives a unit, as it was seen, to a node as its next owner; False if it has changed."""
+    def assign(self, unit: UnitRecord, node: str, is_restart: bool = False) -> bool:
+        """Gives a unit, as it was seen, to a node as its next owner; False if it has changed.
+
+        A restart is counted with it.
+        """
         seen = (units.c.name == unit.name, units.c.epoch == unit.epoch)
+        values = {
+            "node": node,
+            "epoch": unit.epoch + 1,
+            "previous": unit.node,
+            "restarts": units.c.restarts + int(is_restart),
+        }
         with self._begin() as connection:
-            given = sa.update(units).where(*seen)
-            values = {"node": node, "epoch": unit.epoch + 1, "previous": unit.node}
+            given = sa.update(units).where(*seen).values(**values)
+            is_given = bool(connection.execute(given).rowcount)
+            # Always last: whoever holds this row waits for no other.
             _count_change(connection)
-            return bool(connection.execute(given.values(**values)).rowcount)
+            return is_given
 
     def report(self, unit: str, epoch: int, state: str, error: str = "") -> None:
         """Records what the owner with this epoch says; a former owner is not listened to."""
@@ -190,17 +205,11 @@ class Catalog:
             connection.execute(sa.update(units).where(*mine).values(released_epoch=epoch))
             _count_change(connection)
 
-    def count_restart(self, unit: str) -> None:
-        """Counts that a unit is started again after a failure."""
-        with self._begin() as connection:
-            again = sa.update(units).where(units.c.name == unit)
-            connection.execute(again.values(restarts=units.c.restarts + 1))
-
     def moves(self, open_only: bool = False, last: int = 100) -> tuple[MoveRecord, ...]:
         """The latest moves, oldest first."""
         asked = sa.select(moves).order_by(moves.c.id.desc()).limit(last)
         if open_only:
-            asked = asked.where(moves.c.state.in_(("preparing", "moving")))
+            asked = asked.where(moves.c.state.in_(_OPEN))
         with self._read() as connection:
             rows = connection.execute(asked).mappings().all()
         return tuple(MoveRecord(**row) for row in reversed(rows))
@@ -212,11 +221,13 @@ class Catalog:
             _count_change(connection)
             return [_number(one) for one in added]
 
-    def change_move(self, move: int, **values: object) -> None:
-        """Records how far a move has come."""
+    def change_move(self, move: int, **values: object) -> bool:
+        """Records how far a move has come; False if it has ended before."""
+        mine = (moves.c.id == move, moves.c.state.in_(_OPEN))
         with self._begin() as connection:
-            connection.execute(sa.update(moves).where(moves.c.id == move).values(**values))
+            changed = connection.execute(sa.update(moves).where(*mine).values(**values))
             _count_change(connection)
+            return bool(changed.rowcount)
 
     def tell(self, kind: str, subject: str, text: str, **numbers: object) -> None:
         """Adds to the story of the system; the oldest parts are forgotten."""

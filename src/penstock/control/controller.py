@@ -215,9 +215,7 @@ class Controller:
 
     def _assign(self, given: Assign) -> None:
         unit, node = given.unit, given.node
-        if given.is_restart:
-            self._catalog.count_restart(unit.name)
-        if self._catalog.assign(unit, node):
+        if self._catalog.assign(unit, node, given.is_restart):
             log.info("%s to %s: %s", unit.name, node, given.reason)
             numbers = {"epoch": unit.epoch + 1, "from": unit.node, "to": node}
             self._catalog.tell("assign", unit.name, given.reason, **numbers)
@@ -226,12 +224,13 @@ class Controller:
         move, values = changed.move, dict[str, object](state=changed.state)
         if changed.error:
             values["error"] = changed.error
-        if changed.state in ("done", "failed"):
+        is_over = changed.state in ("done", "failed")
+        if is_over:
             values["ended_s"] = now_s
+        if self._catalog.change_move(move.id, **values) and is_over:
             text = f"{move.source} → {move.target} {changed.state}"
             text += f": {changed.error}" if changed.error else f" in {now_s - move.created_s:.1f} s"
             self._catalog.tell("move", move.unit, text, **dict(move.numbers))
-        self._catalog.change_move(move.id, **values)
 
 
 def _no_node(name: str, names: Iterable[str]) -> InputError:
