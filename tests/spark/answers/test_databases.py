@@ -20,9 +20,9 @@ from penstock.model.schema import Schema, Shape
 from penstock.model.sources import Database
 from penstock.spark.sinks.batch import Batch
 from penstock.spark.sinks.database_sink import TableSink
+from postgres import temporary_postgres
 
 from answers.oracle import Oracle, Row, check_same, rows_of, run
-from answers.postgres import temporary_postgres
 
 DEPLOYMENT = """
 streams:
