@@ -45,9 +45,10 @@ def _latest(catalog: Catalog, node: str) -> Mapping[str, Any]:
 
 def fragments_answer(catalog: Catalog) -> list[Answer]:
     """Every fragment and intake: where it is, how it does, what was last measured."""
-    measured: dict[str, Any] = {}
-    for node in catalog.nodes():
-        measured |= _latest(catalog, node.name).get("fragments", {})
+    # Of its present node only: one that is gone has left old numbers behind.
+    measured = {
+        one.name: _latest(catalog, one.name).get("fragments", {}) for one in catalog.nodes()
+    }
     return [
         {
             "name": unit.name,
@@ -56,7 +57,7 @@ def fragments_answer(catalog: Catalog) -> list[Answer]:
             "state": unit.state if unit.reported_epoch == unit.epoch else "starting",
             "epoch": unit.epoch,
             "error": unit.error,
-            "measured": measured.get(unit.name, {}),
+            "measured": measured.get(unit.node or "", {}).get(unit.name, {}),
         }
         for unit in catalog.units()
     ]
@@ -67,6 +68,8 @@ def queries_answer(catalog: Catalog, system: System) -> list[Answer]:
     units = {unit.name: unit for unit in catalog.units()}
     found = []
     for submission in catalog.submissions():
+        if submission.id not in system.deployments:
+            continue  # It has come since.
         mine = [one for one in system.units.values() if one.submission == submission.id]
         states: set[str] = {str(units[one.name].state) for one in mine if one.name in units}
         network = system.deployments[submission.id].network

@@ -67,9 +67,13 @@ class Home:
     def token(self) -> str:
         """What every request must carry."""
         try:
-            return self._token.read_text().strip()
+            token = self._token.read_text().strip()
         except OSError as error:
             raise self._no_system(f"its token cannot be read: {error.strerror}") from None
+        if not token:
+            # Everybody knows this one.
+            raise self._no_system("its token is empty")
+        return token
 
     def address(self) -> Address:
         """Where the controller answers; raises if no system was started here."""

@@ -43,7 +43,8 @@ def read_results(
 
 def _read(channel: Channel, start: int, most_rows: int) -> Results:
     tables: list[pa.Table] = []
-    count, at, ended = 0, start, False
+    before = channel.manifest(start - 1)
+    count, at, ended = 0, start, before is not None and before.ended
     for manifest in channel.newer(start):
         if count and count + manifest.rows > most_rows:
             break
