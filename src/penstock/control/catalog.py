@@ -175,9 +175,9 @@ class Catalog:
     def assign(self, unit: UnitRecord, node: str, is_restart: bool = False) -> bool:
         """Gives a unit, as it was seen, to a node as its next owner; False if it has changed.
 
-        A restart is counted with it.
+        What is being dropped is given to nobody. A restart is counted with it.
         """
-        seen = (units.c.name == unit.name, units.c.epoch == unit.epoch)
+        seen = (units.c.name == unit.name, units.c.epoch == unit.epoch, ~units.c.is_dropped)
         values = {
             "node": node,
             "epoch": unit.epoch + 1,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,6 +21,8 @@ from penstock.model.network import Deployment
 from penstock.spark.channels.channel import Channel
 
 _STOPPING_AT_MOST_S = 30.0
+_NAME = re.compile(r"\w[\w.-]{0,199}")
+"""Names of submissions are parts of addresses."""
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +56,11 @@ class Controller:
         self, name: str, kind: str, text: str, folder: str, max_latency_us: int | None = None
     ) -> tuple[Unit, ...]:
         """Takes in a deployment or a query; the units it adds. Raises what is wrong with it."""
+        if not _NAME.fullmatch(name):
+            raise InputError(
+                f"{name!r} cannot name a submission",
+                hint="Use letters, digits, -, . and _, starting with a letter or a digit.",
+            )
         known = self._catalog.submissions()
         if any(one.name == name for one in known):
             raise InputError(
@@ -110,9 +118,14 @@ class Controller:
         units = [unit for unit in system.units.values() if unit.submission == submission.id]
         self._catalog.drop(submission.id)
         self._await_release([unit.name for unit in units], patience_s)
-        self._catalog.remove(submission.id)
+        # The data first: what is left of one that is not known any more nobody would ever delete,
+        # and the next of that name would go on from there.
+        for unit in units:
+            for stream in unit.reads:
+                self.channel(stream).forget(unit.name)
         for unit in units:
             self._forget(unit)
+        self._catalog.remove(submission.id)
         self._catalog.tell("drop", name, "dropped")
 
     def _submission(self, name: str) -> Submission:
@@ -148,8 +161,6 @@ class Controller:
             time.sleep(0.05)
 
     def _forget(self, unit: Unit) -> None:
-        for stream in unit.reads:
-            self.channel(stream).forget(unit.name)
         output = unit.fragment.output if unit.fragment else unit.name
         self.channel(output).drop()
         for part in ("fragments", "streams"):
@@ -161,6 +172,7 @@ class Controller:
         moving = {move.unit for move in self._catalog.moves(open_only=True)}
         for wish in wishes:
             self._check_move(wish, units, moving)
+            moving.add(wish.unit)
         now_s = self._catalog.now_s()
         rows = [
             {
@@ -199,7 +211,7 @@ class Controller:
             )
         if unit.name in moving:
             raise InputError(f"{wish.unit} is being moved already", hint="Wait until it is done.")
-        if unit.node is None or unit.state == "finished":
+        if unit.node is None or unit.state == "finished" or unit.is_dropped:
             raise InputError(f"{wish.unit} is not running", hint="Only what runs can be moved.")
 
     def tick(self) -> None:
