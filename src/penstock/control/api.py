@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
 import threading
 import time
@@ -11,8 +13,10 @@ from typing import Annotated, Any, Literal
 
 import pyarrow as pa
 from fastapi import FastAPI, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
 from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
 
 from penstock import __version__
 from penstock.control.answers import (
@@ -27,12 +31,15 @@ from penstock.control.controller import Controller, MoveRequest
 from penstock.control.home import Home
 from penstock.control.pages import api_page
 from penstock.control.results import read_results
-from penstock.errors import InputError, PenstockError, listed
+from penstock.errors import InputError, PenstockError, RunError, UsageError, listed
 
 ARROW = "application/vnd.apache.arrow.stream"
 _STATUS = {1: 400, 2: 400, 3: 503}
 """HTTP's word for each exit code."""
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
+_SEE_DOCS = "GET /docs says what there is."
+_MOST = 2**62
+"""As far as databases count."""
 Answer = dict[str, Any]
 
 
@@ -43,7 +50,7 @@ class Submit(BaseModel):
     kind: Literal["yaml", "sql"]
     text: str = Field(max_length=1_000_000)
     folder: str = "."
-    max_latency_us: int | None = Field(None, gt=0)
+    max_latency_us: int | None = Field(None, gt=0, le=_MOST)
 
 
 class Move(BaseModel):
@@ -60,6 +67,9 @@ def make_app(
     """The application; ``on_down`` is called when somebody asks the system to stop."""
     app = FastAPI(title="Penstock", version=__version__, docs_url=None, redoc_url=None)
     app.add_exception_handler(PenstockError, _told)
+    app.add_exception_handler(RequestValidationError, _misread)
+    app.add_exception_handler(HTTPException, _missing)
+    app.add_exception_handler(Exception, _failed)
     _add_reading(app, home, catalog, controller)
     _add_results(app, controller)
     _add_acting(app, controller, on_down)
@@ -73,13 +83,38 @@ def make_app(
 
 def _told(_: Request, error: Exception) -> Response:
     assert isinstance(error, PenstockError)
+    return _refusal(error, _STATUS.get(error.exit_code, 500))
+
+
+def _refusal(error: PenstockError, status: int) -> Response:
     body = {
         "error": error.what,
         "hint": error.hint,
         "text": str(error),
         "exit_code": error.exit_code,
     }
-    return JSONResponse(body, _STATUS.get(error.exit_code, 500))
+    # Escaped: what is quoted from a request need not be text that can be encoded.
+    return Response(json.dumps(body), status, media_type="application/json")
+
+
+def _misread(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    told = [(".".join(map(str, one["loc"][1:])), one["msg"]) for one in error.errors()]
+    wrong = [f"{where}: {why}" if where else why for where, why in told]
+    what = f"{request.method} {request.url.path} was given something else than it takes"
+    return _refusal(UsageError(f"{what}; {'; '.join(wrong)}", hint=_SEE_DOCS), 422)
+
+
+def _missing(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    what = f"there is no {request.method} {request.url.path}"
+    return _refusal(UsageError(what, hint=_SEE_DOCS), error.status_code)
+
+
+def _failed(request: Request, error: Exception) -> Response:
+    what = f"the controller failed ({type(error).__name__})"
+    hint = "Its log says more: penstock logs controller."
+    return _refusal(RunError(what, hint=hint), 500)
 
 
 def _add_reading(app: FastAPI, home: Home, catalog: Catalog, controller: Controller) -> None:
@@ -93,6 +128,9 @@ def _add_reading(app: FastAPI, home: Home, catalog: Catalog, controller: Control
 
     @app.get("/api/nodes/{name}/series", summary="What a node measured, as a bounded series")
     def series(name: str, last: Annotated[int, Query(ge=1, le=600)] = 60) -> list[Answer]:
+        known = [node.name for node in catalog.nodes()]
+        if name not in known:
+            raise InputError(f"no node {name}", hint=f"There are {listed(known)}.")
         return catalog.samples(name, last)
 
     @app.get("/api/queries", summary="What was submitted")
@@ -108,7 +146,10 @@ def _add_reading(app: FastAPI, home: Home, catalog: Catalog, controller: Control
         return [vars(move) for move in catalog.moves(last=last)]
 
     @app.get("/api/events", summary="What was decided and why, oldest first")
-    def events(after: int = 0, last: Annotated[int, Query(ge=1, le=2_000)] = 100) -> list[Answer]:
+    def events(
+        after: Annotated[int, Query(ge=0, le=_MOST)] = 0,
+        last: Annotated[int, Query(ge=1, le=2_000)] = 100,
+    ) -> list[Answer]:
         return [vars(event) for event in catalog.events(after, last)]
 
     @app.get("/api/logs/{name}", response_class=PlainTextResponse, summary="The end of a log")
@@ -137,7 +178,7 @@ def _add_results(app: FastAPI, controller: Controller) -> None:
     def rows(
         request: Request,
         name: str,
-        after: int | None = None,
+        after: Annotated[int | None, Query(ge=0, le=_MOST)] = None,
         most_rows: Annotated[int, Query(ge=1, le=1_000_000)] = 10_000,
         wait_s: Annotated[float, Query(ge=0, le=30)] = 0.0,
     ) -> Response:
@@ -151,7 +192,9 @@ def _add_results(app: FastAPI, controller: Controller) -> None:
         return JSONResponse(body, headers=headers)
 
     @app.put("/api/streams/{name}/readers/{reader}", summary="Keep rows until this reader has them")
-    def keep(name: str, reader: str, at: Annotated[int | None, Query(ge=0)] = None) -> Answer:
+    def keep(
+        name: str, reader: str, at: Annotated[int | None, Query(ge=0, le=_MOST)] = None
+    ) -> Answer:
         channel = controller.channel(_stream(controller, name))
         channel.register(_reader(reader))
         if at is not None:
@@ -189,12 +232,16 @@ def _arrow(rows: pa.Table | None) -> bytes:
 
 def _plain(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [
-        {
-            key: value if isinstance(value, int | float | str | bool | None) else str(value)
-            for key, value in row.items()
-        }
+        {key: value if _is_plain(value) else str(value) for key, value in row.items()}
         for row in rows
     ]
+
+
+def _is_plain(value: object) -> bool:
+    """Whether JSON has it: not so times, and numbers that are none."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, int | str | bool | None)
 
 
 def _add_acting(app: FastAPI, controller: Controller, on_down: Callable[[], None]) -> None:

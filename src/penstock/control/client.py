@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pyarrow as pa
@@ -51,9 +52,16 @@ class Client:
             return answer
         raise _error(answer)
 
+    def _told(self, method: str, path: str, **given: Any) -> Any:
+        answer = self._answer(method, path, **given)
+        try:
+            return answer.json()
+        except ValueError:
+            raise _no_controller(answer) from None
+
     def get(self, path: str, **parameters: object) -> Any:
         """What a route answers, as JSON."""
-        return self._answer("GET", path, params=parameters).json()
+        return self._told("GET", path, params=parameters)
 
     def system(self) -> dict[str, Any]:
         """Nodes, queries, fragments and the latest moves."""
@@ -71,32 +79,34 @@ class Client:
             "folder": folder,
             "max_latency_us": max_latency_us,
         }
-        made: dict[str, Any] = self._answer("POST", "/api/queries", json=body).json()
+        made: dict[str, Any] = self._told("POST", "/api/queries", json=body)
         return made
 
     def drop(self, name: str) -> None:
         """Stops a submission and forgets it."""
-        self._answer("DELETE", f"/api/queries/{name}")
+        self._answer("DELETE", f"/api/queries/{_part(name)}")
 
     def move(self, fragment: str, node: str) -> dict[str, Any]:
         """Begins to move a fragment."""
         body = [{"fragment": fragment, "node": node}]
-        begun: list[dict[str, Any]] = self._answer("POST", "/api/moves", json=body).json()
+        begun: list[dict[str, Any]] = self._told("POST", "/api/moves", json=body)
         return begun[0]
 
     def await_move(self, number: int, patience_s: float = 60.0) -> dict[str, Any]:
         """Waits for a move to end, well or not."""
 
         def ended() -> dict[str, Any] | None:
-            moves = self.get("/api/moves", last=100)
-            mine: dict[str, Any] = next(one for one in moves if one["id"] == number)
+            moves: list[dict[str, Any]] = self.get("/api/moves", last=100)
+            mine = next((one for one in moves if one["id"] == number), None)
+            if mine is None:
+                raise RunError(f"move {number} is not known any more", hint="Was it dropped?")
             return mine if mine["ended_s"] is not None else None
 
         return await_that(ended, patience_s, f"move {number} is not done")
 
     def log(self, name: str, lines: int) -> str:
         """The end of a log."""
-        return self._answer("GET", f"/api/logs/{name}", params={"lines": lines}).text
+        return self._answer("GET", f"/api/logs/{_part(name)}", params={"lines": lines}).text
 
     def down(self) -> None:
         """Asks the system to stop."""
@@ -104,9 +114,9 @@ class Client:
 
     def keep(self, stream: str, reader: str, at: int | None = None) -> int:
         """Has rows kept until this reader has them; the oldest batch there is."""
-        path = f"/api/streams/{stream}/readers/{reader}"
+        path = f"/api/streams/{_part(stream)}/readers/{_part(reader)}"
         given = {} if at is None else {"at": at}
-        return int(self._answer("PUT", path, params=given).json()["oldest"])
+        return int(self._told("PUT", path, params=given)["oldest"])
 
     def batches(
         self, stream: str, after: int | None = None, wait_s: float = 0.0
@@ -115,7 +125,10 @@ class Client:
         given = {"wait_s": wait_s, "most_rows": 100_000}
         parameters = given if after is None else {**given, "after": after}
         answer = self._answer(
-            "GET", f"/api/streams/{stream}/rows", params=parameters, headers={"Accept": _ARROW}
+            "GET",
+            f"/api/streams/{_part(stream)}/rows",
+            params=parameters,
+            headers={"Accept": _ARROW},
         )
         rows = pa.ipc.open_stream(answer.content).read_all() if answer.content else None
         return rows, int(answer.headers["X-Next"]), answer.headers["X-Ended"] == "true"
@@ -137,15 +150,25 @@ class Client:
         self._http.close()
 
 
+def _part(name: str) -> str:
+    """A name as a part of an address, whatever is in it."""
+    return quote(name, safe="")
+
+
 def _error(answer: httpx.Response) -> PenstockError:
     try:
         told = answer.json()
         return _KINDS[told["exit_code"]](told["text"])
     except (ValueError, KeyError, TypeError):
-        return RunError(
-            f"the controller answered {answer.status_code}: {answer.text[:200]}",
-            hint="Its log says more: penstock logs controller.",
-        )
+        return _no_controller(answer)
+
+
+def _no_controller(answer: httpx.Response) -> UnreachableError:
+    at = f"{answer.url.scheme}://{answer.url.netloc.decode()}"
+    return UnreachableError(
+        f"what answers at {at} is no controller (status {answer.status_code})",
+        hint="Another program may have taken its port. Start it again with penstock up.",
+    )
 
 
 def await_that(

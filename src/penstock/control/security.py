@@ -16,7 +16,9 @@ Answer = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 def allowed_hosts(host: str, port: int) -> frozenset[str]:
     """The names under which a controller may be addressed."""
-    return frozenset(f"{name}:{port}" for name in {host, *_LOOPBACK})
+    names = {host, *_LOOPBACK}
+    # Clients leave out the port that is usual.
+    return frozenset(f"{name}:{port}" for name in names) | (names if port == 80 else set())
 
 
 class Guard:
@@ -42,11 +44,18 @@ class Guard:
         if headers.get("host", "") not in self._hosts:
             return _refused(403, "this host name is not the controller's")
         origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc not in self._hosts:
+        if origin is not None and _host(origin) not in self._hosts:
             return _refused(403, "pages from elsewhere may not ask")
         scheme, _, token = headers.get("authorization", "").partition(" ")
         known = scheme.lower() == "bearer" and secrets.compare_digest(token.encode(), self._token)
         return None if known else _refused(401, "the token is missing or wrong")
+
+
+def _host(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return None
 
 
 def _refused(status: int, why: str = "only plain requests are answered") -> JSONResponse:
