@@ -54,13 +54,18 @@ def fragments_answer(catalog: Catalog) -> list[Answer]:
             "name": unit.name,
             "kind": unit.kind,
             "node": unit.node,
-            "state": unit.state if unit.reported_epoch == unit.epoch else "starting",
+            "state": _state(unit),
             "epoch": unit.epoch,
             "error": unit.error,
             "measured": measured.get(unit.node or "", {}).get(unit.name, {}),
         }
         for unit in catalog.units()
     ]
+
+
+def _state(unit: UnitRecord) -> str:
+    """What its present owner says."""
+    return unit.state if unit.reported_epoch == unit.epoch else "starting"
 
 
 def queries_answer(catalog: Catalog, system: System) -> list[Answer]:
@@ -71,7 +76,7 @@ def queries_answer(catalog: Catalog, system: System) -> list[Answer]:
         if submission.id not in system.deployments:
             continue  # It has come since.
         mine = [one for one in system.units.values() if one.submission == submission.id]
-        states: set[str] = {str(units[one.name].state) for one in mine if one.name in units}
+        states = {_state(units[one.name]) for one in mine if one.name in units}
         network = system.deployments[submission.id].network
         found.append(
             {
@@ -86,7 +91,7 @@ def queries_answer(catalog: Catalog, system: System) -> list[Answer]:
 
 
 def _summary(states: set[str]) -> str:
-    for state in ("failed", "held back", "waiting", "running"):
+    for state in ("failed", "held back", "waiting", "starting", "running"):
         if state in states:
             return "starting" if state == "waiting" else state
     return "finished"

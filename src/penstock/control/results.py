@@ -35,6 +35,9 @@ def read_results(
     Waits up to ``wait_s`` for something to come. Whole batches are given, at least one.
     """
     start = max(channel.oldest(), after or 0)
+    before = channel.manifest(start - 1)
+    if before is not None and before.ended:
+        return Results(None, start, True)
     until_s = time.monotonic() + wait_s
     while channel.manifest(start) is None and time.monotonic() < until_s:
         sleep(_LOOK_EVERY_S)
@@ -43,8 +46,7 @@ def read_results(
 
 def _read(channel: Channel, start: int, most_rows: int) -> Results:
     tables: list[pa.Table] = []
-    before = channel.manifest(start - 1)
-    count, at, ended = 0, start, before is not None and before.ended
+    count, at, ended = 0, start, False
     for manifest in channel.newer(start):
         if count and count + manifest.rows > most_rows:
             break
