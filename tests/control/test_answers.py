@@ -1,0 +1,188 @@
+"""What the API says about a system, from what its catalog holds."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+
+import pytest
+
+from control.made_up import submission
+from control.toys import TroubledCatalog
+from penstock import __version__
+from penstock.control.answers import (
+    fragments_answer,
+    metrics_text,
+    nodes_answer,
+    queries_answer,
+    system_answer,
+)
+from penstock.control.catalog import Catalog
+from penstock.control.records import NodeRecord, UnitRecord
+from penstock.control.system import System, assembled
+
+
+def join(catalog: Catalog, name: str, for_s: float = 60.0) -> None:
+    until_s = time.time() + for_s
+    catalog.join(NodeRecord(name, 2, 1 << 30, f"{name}-1", 12, "0.1.0", until_s))
+
+
+@pytest.fixture
+def running(catalog: TroubledCatalog) -> Catalog:
+    """Node a runs readings, node b is to run peaks."""
+    for name in "ab":
+        join(catalog, name)
+    units = [UnitRecord("readings", "intake", 1), UnitRecord("peaks", "fragment", 1)]
+    catalog.add(vars(submission()), units)
+    for unit, node in zip(catalog.units(), "ba", strict=True):
+        catalog.assign(unit, node)
+    catalog.report("readings", 1, "running")
+    return catalog
+
+
+def system(catalog: Catalog) -> System:
+    return assembled(catalog.submissions())
+
+
+class TestNodes:
+    def test_what_it_has_and_runs(self, running: Catalog) -> None:
+        running.sample("a", 1.0, {"utilisation": 0.25, "memory_bytes": 700})
+        first, second = nodes_answer(running)
+        assert first == {
+            "name": "a",
+            "state": "up",
+            "cores": 2,
+            "memory_limit_bytes": 1 << 30,
+            "pid": 12,
+            "version": "0.1.0",
+            "utilisation": 0.25,
+            "memory_bytes": 700,
+            "runs": ["readings"],
+        }
+        assert (second["runs"], second["utilisation"], second["memory_bytes"]) == (["peaks"], 0, 0)
+
+    def test_one_that_is_gone_uses_nothing(self, running: Catalog) -> None:
+        running.sample("b", 1.0, {"utilisation": 0.9, "memory_bytes": 700})
+        join(running, "b", for_s=-1.0)
+        gone = nodes_answer(running)[1]
+        assert (gone["state"], gone["utilisation"], gone["memory_bytes"]) == ("gone", 0, 0)
+
+    def test_one_that_has_never_joined_is_starting(self, running: Catalog) -> None:
+        running.declare(NodeRecord("c", 1, 1))
+        assert nodes_answer(running)[2]["state"] == "starting"
+
+
+class TestFragments:
+    def test_where_they_are_and_how_they_do(self, running: Catalog) -> None:
+        peaks, readings = fragments_answer(running)
+        assert peaks == {
+            "name": "peaks",
+            "kind": "fragment",
+            "node": "b",
+            "state": "starting",
+            "epoch": 1,
+            "error": "",
+            "measured": {},
+        }
+        assert (readings["kind"], readings["node"], readings["state"]) == ("intake", "a", "running")
+
+    def test_what_a_former_owner_said_is_not_the_state(self, running: Catalog) -> None:
+        running.report("peaks", 1, "running")
+        assert fragments_answer(running)[0]["state"] == "running"
+        running.assign(running.units()[0], "a")
+        assert fragments_answer(running)[0]["state"] == "starting"
+
+    def test_measurements_are_those_of_the_present_node(self, running: Catalog) -> None:
+        """One that has died has left its last ones behind."""
+        running.sample("a", 1.0, {"fragments": {"peaks": {"rows_in": 5}}})
+        running.sample("b", 2.0, {"fragments": {"peaks": {"rows_in": 7}}})
+        assert fragments_answer(running)[0]["measured"] == {"rows_in": 7}
+        running.assign(running.units()[0], "a")
+        assert fragments_answer(running)[0]["measured"] == {"rows_in": 5}
+        running.sample("a", 3.0, {})
+        assert fragments_answer(running)[0]["measured"] == {}
+
+
+class TestQueries:
+    def test_a_submission_and_its_parts(self, running: Catalog) -> None:
+        assert queries_answer(running, system(running)) == [
+            {
+                "name": "ami",
+                "queries": ["peaks"],
+                "fragments": ["readings", "peaks"],
+                "nodes": ["a", "b"],
+                "state": "starting",
+            }
+        ]
+
+    @pytest.mark.parametrize(
+        ("states", "summary"),
+        [
+            (("running", "running"), "running"),
+            (("running", "failed"), "failed"),
+            (("running", "held back"), "held back"),
+            (("finished", "running"), "running"),
+            (("finished", "finished"), "finished"),
+            (("held back", "failed"), "failed"),
+        ],
+    )
+    def test_the_worst_state_counts(
+        self, running: Catalog, states: tuple[str, str], summary: str
+    ) -> None:
+        for name, state in zip(("readings", "peaks"), states, strict=True):
+            running.report(name, 1, state)
+        assert queries_answer(running, system(running))[0]["state"] == summary
+
+    def test_what_a_former_owner_said_does_not(self, running: Catalog) -> None:
+        running.report("peaks", 1, "failed")
+        running.assign(running.units()[0], "a")
+        assert queries_answer(running, system(running))[0]["state"] == "starting"
+
+    def test_one_that_has_come_since_is_left_to_the_next_answer(self, running: Catalog) -> None:
+        before = system(running)
+        running.add(vars(submission("q", "SELECT home FROM peaks", 2)), [])
+        assert [one["name"] for one in queries_answer(running, before)] == ["ami"]
+
+
+def test_everything_at_once_is_json(running: Catalog) -> None:
+    row = {"unit": "peaks", "source": "a", "target": "b", "state": "preparing", "created_s": 1.0}
+    running.add_moves([{**row, "numbers": {"gain": 2}}] * 12)
+    told = system_answer(running, system(running))
+    assert told["version"] == __version__
+    assert [len(told[part]) for part in ("nodes", "queries", "fragments", "moves")] == [2, 1, 2, 10]
+    assert told["moves"][-1]["numbers"] == {"gain": 2}
+    assert json.loads(json.dumps(told)) == told
+
+
+class TestMetrics:
+    def test_they_are_written_as_prometheus_reads_them(self, running: Catalog) -> None:
+        measured = {"rows_in": 7, "latency_p50_s": 0.5, "is_finished": True, "watermark_ms": None}
+        running.sample("a", 1.0, {"utilisation": 0.25, "memory_bytes": 700})
+        running.sample("b", 1.0, {"fragments": {"peaks": {**measured, "fragment": "peaks"}}})
+        assert metrics_text(running) == (
+            'penstock_fragment_epoch{fragment="peaks",node="b"} 1\n'
+            'penstock_fragment_epoch{fragment="readings",node="a"} 1\n'
+            'penstock_fragment_latency_p50_s{fragment="peaks",node="b"} 0.5\n'
+            'penstock_fragment_rows_in{fragment="peaks",node="b"} 7\n'
+            'penstock_node_memory_bytes{node="a"} 700\n'
+            'penstock_node_memory_bytes{node="b"} 0\n'
+            'penstock_node_up{node="a"} 1\n'
+            'penstock_node_up{node="b"} 1\n'
+            'penstock_node_utilisation_ratio{node="a"} 0.25\n'
+            'penstock_node_utilisation_ratio{node="b"} 0.0\n'
+        )
+
+    def test_every_line_is_a_sample_and_every_family_stands_together(
+        self, running: Catalog
+    ) -> None:
+        for node in "ab":
+            running.sample(node, 1.0, {"fragments": {"peaks": {"rows": 1, "rows_in": 1e-9}}})
+        lines = metrics_text(running).splitlines()
+        form = re.compile(r'([a-z0-9_]+)\{[a-z]+="\w*"(,[a-z]+="\w*")*\} [-+0-9.e]+')
+        matches = [form.fullmatch(line) for line in lines]
+        assert all(matches)
+        families = [match.group(1) for match in matches if match]
+        assert len([*dict.fromkeys(families)]) == sum(
+            here != before for here, before in zip(families, ["", *families], strict=False)
+        )

@@ -1,0 +1,125 @@
+"""The folder of a system: what is in it, who can read it, and what is missing."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.control.catalog import Catalog
+from penstock.control.home import Address, Home
+from penstock.errors import UnreachableError
+
+HINT = "Start one with penstock up, or name its folder with --home."
+
+
+@pytest.fixture(autouse=True)
+def usual_umask() -> Iterator[None]:
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    made = Home(tmp_path / "deep" / "system")
+    made.prepare()
+    return made
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_its_parts(home: Home) -> None:
+    assert home.state.is_dir()
+    assert home.logs.is_dir()
+    assert home.log("a") == home.path / "logs" / "a.log"
+    assert home.catalog_url == f"sqlite:///{home.path}/catalog.db"
+
+
+def test_only_its_owner_can_look_inside(home: Home) -> None:
+    assert mode(home.path) == 0o700
+    assert mode(home.path / "token") == 0o600
+
+
+def test_the_address_of_a_database_may_hold_a_password(tmp_path: Path) -> None:
+    home = Home(tmp_path / "system")
+    home.prepare("postgresql+psycopg://me:secret@db/penstock")
+    assert home.catalog_url == "postgresql+psycopg://me:secret@db/penstock"
+    assert mode(home.path / "catalog.url") == 0o600
+
+
+def test_a_token_is_long_and_new_for_every_system(tmp_path: Path) -> None:
+    tokens = set()
+    for name in "abc":
+        home = Home(tmp_path / name)
+        home.prepare()
+        tokens.add(home.token())
+    assert len(tokens) == 3
+    assert min(map(len, tokens)) >= 40
+
+
+def test_preparing_again_changes_nothing(home: Home) -> None:
+    token, url = home.token(), home.catalog_url
+    home.prepare()
+    assert (home.token(), home.catalog_url) == (token, url)
+
+
+def test_a_chosen_database_stays_chosen(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.prepare("sqlite:////elsewhere.db")
+    home.prepare()
+    assert home.catalog_url == "sqlite:////elsewhere.db"
+
+
+@pytest.mark.parametrize("name", ["my system", "50% done", "größe", "a+b&c=d"])
+def test_the_catalog_is_found_wherever_the_folder_is(tmp_path: Path, name: str) -> None:
+    home = Home(tmp_path / name)
+    home.prepare()
+    catalog = Catalog(home.catalog_url)
+    catalog.prepare()
+    catalog.close()
+    assert (home.path / "catalog.db").exists()
+
+
+def test_the_address_of_the_controller(home: Home) -> None:
+    home.tell_address(Address("http://127.0.0.1:7400", 12))
+    assert home.address() == Address("http://127.0.0.1:7400", 12)
+    home.tell_address(Address("http://127.0.0.1:7401", 13))
+    assert home.address().pid == 13
+    home.forget_address()
+    home.forget_address()
+    with pytest.raises(UnreachableError) as error:
+        home.address()
+    assert str(error.value) == (
+        f"there is no system in {home.path}: no controller has been started. {HINT}"
+    )
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "1", '{"url": "x"}', '{"host": 1, "pid": 2}'])
+def test_a_damaged_address_is_none(home: Home, text: str) -> None:
+    (home.path / "address").write_text(text)
+    with pytest.raises(UnreachableError, match="no controller has been started"):
+        home.address()
+
+
+def test_a_folder_without_a_system(tmp_path: Path) -> None:
+    with pytest.raises(UnreachableError) as error:
+        Home(tmp_path).token()
+    assert str(error.value) == (
+        f"there is no system in {tmp_path}: "
+        f"its token cannot be read: No such file or directory. {HINT}"
+    )
+    assert error.value.exit_code == 3
+
+
+@pytest.mark.parametrize("text", ["", "\n", "  \n"])
+def test_an_empty_token_lets_nobody_in(home: Home, text: str) -> None:
+    (home.path / "token").write_text(text)
+    with pytest.raises(UnreachableError) as error:
+        home.token()
+    assert str(error.value) == f"there is no system in {home.path}: its token is empty. {HINT}"
