@@ -130,6 +130,9 @@ def _advanced(
 def _prepared(
     move: MoveRecord, unit: UnitRecord, alive: Mapping[str, NodeRecord], now_s: float
 ) -> list[Instruction]:
+    if unit.node == move.target:
+        # Whoever gave it there did not come to say so.
+        return [ChangeMove(move, "moving")]
     if move.target not in alive:
         return [ChangeMove(move, "failed", f"node {move.target} fell silent")]
     if unit.node != move.source:
