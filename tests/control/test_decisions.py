@@ -150,6 +150,11 @@ class TestMoves:
             "move of q moving",
         ]
 
+    def test_a_controller_may_die_before_it_has_said_so(self) -> None:
+        given = unit("q", "b", 2, previous="a", released_epoch=1)
+        assert decided([given], moves=[move(is_warm=True)]) == ["move of q moving"]
+        assert decided([given], [A, dead("b")], [move()])[0] == "move of q moving"
+
     def test_it_waits_for_the_target_to_start(self) -> None:
         assert decided([running("q", "b", 2, reported_epoch=1)], moves=[move(state="moving")]) == []
 

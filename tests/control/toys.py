@@ -90,6 +90,10 @@ class TroubledCatalog(Catalog):
         self._begin_with("release")
         super().release(unit, epoch)
 
+    def remove(self, submission: int) -> None:
+        self._begin_with("remove")
+        super().remove(submission)
+
 
 class Running:
     """An agent that runs in a thread of its own."""
