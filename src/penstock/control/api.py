@@ -65,7 +65,13 @@ def make_app(
     home: Home, catalog: Catalog, controller: Controller, on_down: Callable[[], None]
 ) -> FastAPI:
     """The application; ``on_down`` is called when somebody asks the system to stop."""
-    app = FastAPI(title="Penstock", version=__version__, docs_url=None, redoc_url=None)
+    app = FastAPI(
+        title="Penstock",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
     app.add_exception_handler(PenstockError, _told)
     app.add_exception_handler(RequestValidationError, _misread)
     app.add_exception_handler(HTTPException, _missing)

@@ -48,9 +48,11 @@ class Controller:
     def system(self) -> System:
         """What the system is made of."""
         submissions = self._catalog.submissions()
-        if submissions != self._assembled[0]:
-            self._assembled = (submissions, assembled(submissions))
-        return self._assembled[1]
+        known, system = self._assembled
+        if submissions != known:
+            system = assembled(submissions)
+            self._assembled = (submissions, system)
+        return system
 
     def submit(
         self, name: str, kind: str, text: str, folder: str, max_latency_us: int | None = None
