@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from pathlib import Path
 
 import psutil
@@ -55,9 +56,8 @@ def bring_up(
 def is_up(home: Home) -> bool:
     """Whether a controller answers for this folder."""
     try:
-        client = Client.of(home)
-        client.system()
-        client.close()
+        with closing(Client.of(home)) as client:
+            client.system()
         return True
     except UnreachableError:
         return False

@@ -78,6 +78,7 @@ def _bound(port: int) -> socket.socket:
     try:
         listening.bind((HOST, port))
     except OSError as error:
+        listening.close()
         raise InputError(
             f"port {port} cannot be used: {error.strerror}", hint="Choose another with --port."
         ) from None
