@@ -1,0 +1,243 @@
+"""Nobody gets in without the token, and no page from elsewhere does at all."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator, MutableMapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from control.asking import HOST, Api, served
+from control.made_up import AMI
+from penstock.control.security import Guard, allowed_hosts
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "BREW")
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    with served(tmp_path_factory.mktemp("security")) as made:
+        body = {"name": "ami", "kind": "yaml", "text": AMI}
+        assert made.ask("POST", "/api/queries", json=body).status_code == 201
+        yield made
+
+
+def paths(api: Api) -> list[str]:
+    """All that the description lists, with real names, and some that it does not."""
+    told = api.app.openapi()["paths"]
+    named = {re.sub(r"\{\w+\}", "peaks", path) for path in told}
+    named |= {path.replace("{name}", "ami") for path in told if path.count("{") == 1}
+    return [*sorted(named), "/openapi.json", "/docs", "/redoc", "/", "/nope", "/api", "//api/nodes"]
+
+
+def everything(api: Api) -> list[tuple[str, str]]:
+    return [(method, path) for path in paths(api) for method in METHODS]
+
+
+def state(api: Api) -> object:
+    """All that a request could have changed."""
+    catalog = api.catalog
+    files = {path: path.stat().st_mtime_ns for path in api.home.state.rglob("*")}
+    told = (catalog.changes(), catalog.units(), catalog.submissions(), catalog.nodes())
+    return (*told, catalog.events(), catalog.moves(), len(api.downs), files)
+
+
+def test_the_walk_is_complete(api: Api) -> None:
+    told = {
+        (method.upper(), path)
+        for path, methods in api.app.openapi()["paths"].items()
+        for method in methods
+    }
+    assert told == {
+        ("GET", "/api/system"),
+        ("GET", "/api/nodes"),
+        ("GET", "/api/nodes/{name}/series"),
+        ("GET", "/api/queries"),
+        ("POST", "/api/queries"),
+        ("DELETE", "/api/queries/{name}"),
+        ("GET", "/api/fragments"),
+        ("GET", "/api/moves"),
+        ("POST", "/api/moves"),
+        ("GET", "/api/events"),
+        ("GET", "/api/logs/{name}"),
+        ("GET", "/api/streams/{name}/rows"),
+        ("PUT", "/api/streams/{name}/readers/{reader}"),
+        ("DELETE", "/api/streams/{name}/readers/{reader}"),
+        ("GET", "/metrics"),
+        ("POST", "/api/down"),
+        ("GET", "/docs"),
+    }
+    listed = {getattr(route, "path", None) for route in api.app.routes}
+    assert listed == {path for _, path in told} | {"/openapi.json"}
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Authorization": None},
+        {"Authorization": "Bearer wrong"},
+    ],
+    ids=["none", "wrong"],
+)
+def test_every_route_and_method_asks_for_the_token(api: Api, headers: dict[str, Any]) -> None:
+    before = state(api)
+    for method, path in everything(api):
+        answer = api.ask(method, path, headers=headers)
+        assert (answer.status_code, method, path) == (401, method, path)
+        assert answer.headers["WWW-Authenticate"] == "Bearer"
+        assert method == "HEAD" or answer.json() == {
+            "error": "the token is missing or wrong",
+            "hint": "Send Authorization: Bearer with the token in the system's folder.",
+            "text": "the token is missing or wrong. "
+            "Send Authorization: Bearer with the token in the system's folder.",
+            "exit_code": 3,
+        }
+    assert state(api) == before
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example"},
+        {"Origin": "http://evil.example"},
+    ],
+    ids=["host", "origin"],
+)
+def test_every_route_and_method_refuses_what_comes_from_elsewhere(
+    api: Api, headers: dict[str, Any]
+) -> None:
+    before = state(api)
+    for method, path in everything(api):
+        answer = api.ask(method, path, headers=headers)
+        assert (answer.status_code, method, path) == (403, method, path)
+        assert method == "HEAD" or answer.json()["exit_code"] == 3
+        assert not any("allow-origin" in name for name in answer.headers)
+    assert state(api) == before
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "",
+        "{token}",
+        "Bearer",
+        "Bearer ",
+        "Bearer{token}",
+        "Bearer  {token}",
+        "Bearer {token}x",
+        "Bearer {half}",
+        "Bearer {upper}",
+        "Basic {token}",
+        "Token {token}",
+        "Bearer \u00e4\u00f6",
+    ],
+)
+def test_tokens_that_are_none(api: Api, written: str) -> None:
+    token = api.home.token()
+    text = written.format(token=token, half=token[:-1], upper=token.swapcase())
+    answer = api.ask("GET", "/api/nodes", headers={"Authorization": text.encode("latin-1")})
+    assert answer.status_code == 401
+
+
+def test_the_word_bearer_may_be_written_in_any_case(api: Api) -> None:
+    for word in ("Bearer", "bearer", "BEARER"):
+        headers = {"Authorization": f"{word} {api.home.token()}"}
+        assert api.ask("GET", "/api/nodes", headers=headers).status_code == 200
+
+
+def test_the_token_is_not_taken_from_elsewhere(api: Api) -> None:
+    token = api.home.token()
+    for path in (f"/api/nodes?token={token}", f"/api/nodes?access_token={token}"):
+        assert api.ask("GET", path, headers={"Authorization": None}).status_code == 401
+    headers = {"Authorization": None, "Cookie": f"token={token}", "X-Token": token}
+    assert api.ask("GET", "/api/nodes", headers=headers).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        (HOST, 200),
+        ("localhost:7400", 200),
+        ("[::1]:7400", 200),
+        ("127.0.0.1", 403),
+        ("127.0.0.1:7401", 403),
+        ("127.0.0.1:7400.evil.example", 403),
+        ("evil.example:7400", 403),
+        ("127.0.0.1:7400@evil.example", 403),
+        ("127.0.0.2:7400", 403),
+        ("", 403),
+    ],
+)
+def test_hosts(api: Api, host: str, status: int) -> None:
+    assert api.ask("GET", "/api/nodes", headers={"Host": host}).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [
+        (f"http://{HOST}", 200),
+        ("http://localhost:7400", 200),
+        ("null", 403),
+        ("", 403),
+        ("http://127.0.0.1", 403),
+        (f"http://{HOST}@evil.example", 403),
+        (f"http://evil.example/{HOST}", 403),
+        (f"http://evil.example#{HOST}", 403),
+        (HOST, 403),
+        ("http://[", 403),
+        ("http://[::1", 403),
+    ],
+)
+def test_origins(api: Api, origin: str, status: int) -> None:
+    answer = api.ask("GET", "/api/nodes", headers={"Origin": origin})
+    assert answer.status_code == status
+    if status == 403:
+        assert answer.json()["error"] == "pages from elsewhere may not ask"
+
+
+def test_the_usual_port_is_left_out() -> None:
+    assert allowed_hosts("127.0.0.1", 7400) == {*("127.0.0.1:7400", "localhost:7400", "[::1]:7400")}
+    assert allowed_hosts("127.0.0.1", 80) >= {"127.0.0.1", "127.0.0.1:80", "localhost"}
+
+
+async def called(kind: str) -> tuple[list[str], list[MutableMapping[str, Any]]]:
+    """What reaches the application and what is answered, for one kind of connection."""
+    reached: list[str] = []
+    answered: list[MutableMapping[str, Any]] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        reached.append(scope["type"])
+
+    async def receive() -> MutableMapping[str, Any]:
+        return {"type": f"{kind}.connect"}
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        answered.append(message)
+
+    headers = [(b"host", HOST.encode()), (b"authorization", b"Bearer right")]
+    extensions: dict[str, Any] = {"websocket.http.response": {}}
+    scope = {"type": kind, "headers": headers, "path": "/", "extensions": extensions}
+    await Guard(app, "right", allowed_hosts("127.0.0.1", 7400))(scope, receive, send)
+    return reached, answered
+
+
+def test_other_kinds_of_connections_are_refused() -> None:
+    reached, answered = asyncio.run(called("websocket"))
+    assert reached == []
+    assert answered[0]["status"] == 403
+    assert asyncio.run(called("lifespan"))[0] == ["lifespan"]
+    assert asyncio.run(called("http"))[0] == ["http"]
+
+
+def test_the_token_is_in_no_answer_and_in_no_log(
+    api: Api, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    token = api.home.token()
+    for path in paths(api):
+        answer = api.ask("GET", path)
+        assert token not in answer.text
+        assert token not in str(answer.headers)
+    assert token not in caplog.text
