@@ -5,6 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from penstock.control.agent import Agent
@@ -93,6 +96,23 @@ class TroubledCatalog(Catalog):
     def remove(self, submission: int) -> None:
         self._begin_with("remove")
         super().remove(submission)
+
+
+@cache
+def _empty() -> bytes:
+    """A catalog with tables and nothing in them: copying one is quicker than making it."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "catalog.db"
+        catalog = Catalog(f"sqlite:///{path}")
+        catalog.prepare()
+        catalog.close()
+        return path.read_bytes()
+
+
+def empty_catalog(path: Path) -> TroubledCatalog:
+    """A new catalog in this file."""
+    path.write_bytes(_empty())
+    return TroubledCatalog(f"sqlite:///{path}")
 
 
 class Running:
