@@ -125,8 +125,17 @@ class TestSubmitting:
     def test_what_is_wrong_with_it_is_told_and_nothing_is_kept(
         self, controller: Controller, catalog: TroubledCatalog, home: Home
     ) -> None:
-        wrong = AMI.replace("kwh > 3", "khw > 3")
-        assert "no column khw" in refused(lambda: controller.submit("ami", "yaml", wrong, "."))
+        for wrong, text in (
+            (AMI.replace("kwh > 3", "khw > 3"), "no column khw"),
+            (f"{AMI}placement: nowhere", "no placement strategy nowhere"),
+            (f"{AMI}balance: {{policy: chaos}}", "no balancing policy chaos"),
+            (f"{AMI}balance: {{pace: 1}}", "balance has no setting pace"),
+            (f"{AMI}balance: {{samples: some}}", "samples of balance is some. Give a number."),
+            (f"{AMI}balance: {{samples: 0}}", "is 0. Give a whole number above zero."),
+            (f"{AMI}balance: {{every: soon}}", "soon"),
+            (f"{AMI}balance: {{most_load: high}}", "most_load of balance is high. Give a number."),
+        ):
+            assert text in refused(lambda wrong=wrong: controller.submit("ami", "yaml", wrong, "."))  # type: ignore[misc]
         assert catalog.submissions() == ()
         assert files(home) == []
 
@@ -288,15 +297,8 @@ class TestDeciding:
     ) -> None:
         controller.submit("ami", "yaml", AMI, ".")
         rounds = iter([False, False, True])
-        troubled = iter([True, False])
-
-        class Troubled(Controller):
-            def tick(self) -> None:
-                if next(troubled):
-                    raise UnreachableError("the catalog is away")
-                controller.tick()
-
-        tick_always(Troubled(controller._home, catalog), lambda _: next(rounds))
+        trouble = once(raising(UnreachableError("the catalog is away")))
+        tick_always([trouble, controller.tick], lambda _: next(rounds))
         assert "a decision could not be made" in caplog.text
         assert all(unit.node for unit in catalog.units())
 

@@ -39,9 +39,13 @@ class ToyWorker:
         self.units[unit.name] = unit
         self.running[unit.name] = epoch
 
-    def warm(self, unit: Unit) -> None:
+    def warm(self, unit: Unit, epoch: int) -> None:
         self._begin("warm")
-        self.story.append(f"warm {unit.name}")
+        self.story.append(f"warm {unit.name} {epoch}")
+
+    def cool(self, name: str) -> None:
+        self._begin("cool")
+        self.story.append(f"cool {name}")
 
     def release(self, name: str, patience_s: float = 0.0) -> None:
         self._begin("release")
