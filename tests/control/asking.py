@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 from fastapi import FastAPI
 
-from control.toys import TroubledCatalog
+from control.toys import TroubledCatalog, empty_catalog
 from penstock.control.api import make_app
 from penstock.control.controller import Controller
 from penstock.control.home import Home
@@ -47,8 +47,7 @@ def served(folder: Path) -> Iterator[Api]:
     """An API with the nodes a and b, both alive as far as anybody knows."""
     home = Home(folder / "system")
     home.prepare()
-    catalog = TroubledCatalog(home.catalog_url)
-    catalog.prepare()
+    catalog = empty_catalog(home.path / "catalog.db")
     for name in "ab":
         until_s = time.time() + 600
         catalog.join(NodeRecord(name, 1, 1 << 30, f"{name}-1", lease_until_s=until_s))

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from control.toys import TroubledCatalog
+from control.toys import TroubledCatalog, empty_catalog
 
 
 @pytest.fixture
 def catalog(tmp_path: Path) -> Iterator[TroubledCatalog]:
-    made = TroubledCatalog(f"sqlite:///{tmp_path}/catalog.db")
-    made.prepare()
+    made = empty_catalog(tmp_path / "catalog.db")
     yield made
     made.close()

@@ -464,7 +464,7 @@ class TestPreparing:
             until(lambda: catalog.moves()[0].is_warm)
             give(catalog, "peaks", "a")
             until(lambda: state(catalog, "peaks") == "running")
-        assert worker.story[:2] == ["warm peaks", "start peaks 1"]
+        assert worker.story[:2] == ["warm peaks 1", "start peaks 1"]
 
     def test_nobody_else_does(
         self, catalog: TroubledCatalog, worker: ToyWorker, make: Callable[..., Agent]
@@ -503,8 +503,25 @@ class TestPreparing:
                 until(lambda: catalog.moves()[0].is_warm)
                 catalog.remove(1)
                 catalog.add(vars(submission()), [UnitRecord("peaks", "fragment", 1)])
-            assert worker.story == ["warm peaks", "warm peaks"]
+            assert [line for line in worker.story if "warm" in line] == ["warm peaks 1"] * 2
             assert number == 2
+
+    def test_what_was_got_ready_in_vain_is_let_go(
+        self, catalog: TroubledCatalog, worker: ToyWorker, make: Callable[..., Agent]
+    ) -> None:
+        with started(make()):
+            number = self.begin(catalog)
+            until(lambda: catalog.moves()[0].is_warm)
+            catalog.change_move(number, state="failed")
+            until(lambda: "cool peaks" in worker.story)
+            number = self.begin(catalog)
+            until(lambda: catalog.moves()[1].is_warm)
+            give(catalog, "peaks", "a")
+            until(lambda: state(catalog, "peaks") == "running")
+            catalog.change_move(number, state="done")
+            give(catalog, "readings", "a")
+            until(lambda: state(catalog, "readings") == "running")
+            assert worker.story.count("cool peaks") == 1
 
 
 def _wait(asked: str, waiting: list[str], go_on: threading.Event) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from copy import copy
+from functools import cache
 from typing import Any
 
 import httpx
@@ -26,11 +28,17 @@ Handler = Callable[[httpx.Request], httpx.Response]
 
 def client(handler: Handler) -> Client:
     """A client whose requests are answered here."""
-    made = Client(URL, "right")
-    headers = made._http.headers
-    made.close()
+    made = copy(_client())
     transport = httpx.MockTransport(handler)
-    made._http = httpx.Client(base_url=URL, headers=headers, transport=transport)
+    made._http = httpx.Client(base_url=URL, headers=made._http.headers, transport=transport)
+    return made
+
+
+@cache
+def _client() -> Client:
+    # It takes a while to get ready for certificates that it never sees here.
+    made = Client(URL, "right")
+    made.close()
     return made
 
 

@@ -110,26 +110,32 @@ class TestSubmitting:
             "Add one under queries:, or give one that has to: none a destination."
         )
 
-    @pytest.mark.parametrize(
-        "name", ["", "../x", "a/b", ".hidden", "a b", "a\0b", "a\n", "x" * 201]
-    )
-    def test_a_name_that_cannot_be_part_of_an_address(
-        self, controller: Controller, name: str
-    ) -> None:
-        assert refused(lambda: controller.submit(name, "yaml", AMI, ".")) == (
-            f"{name!r} cannot name a submission. "
-            "Use letters, digits, -, . and _, starting with a letter or a digit."
-        )
+    def test_names_that_cannot_be_part_of_an_address(self, controller: Controller) -> None:
+        for name in ("", "../x", "a/b", ".hidden", "a b", "a\0b", "a\n", "x" * 201):
+            assert refused(lambda name=name: controller.submit(name, "yaml", AMI, ".")) == (  # type: ignore[misc]
+                f"{name!r} cannot name a submission. "
+                "Use letters, digits, -, . and _, starting with a letter or a digit."
+            )
 
-    @pytest.mark.parametrize("name", ["ami", "ami-2", "v1.2", "größe", "7", "x" * 200])
-    def test_a_name_that_can(self, controller: Controller, name: str) -> None:
-        assert controller.submit(name, "yaml", AMI, ".")
+    def test_names_that_can(self, ami: Controller) -> None:
+        for k, name in enumerate(("ami-2", "v1.2", "größe", "7", "x" * 200)):
+            query = f"queries:\n  q{k}: SELECT home FROM peaks\n"
+            assert ami.submit(name, "yaml", query, ".")
 
     def test_what_is_wrong_with_it_is_told_and_nothing_is_kept(
         self, controller: Controller, catalog: TroubledCatalog, home: Home
     ) -> None:
-        wrong = AMI.replace("kwh > 3", "khw > 3")
-        assert "no column khw" in refused(lambda: controller.submit("ami", "yaml", wrong, "."))
+        for wrong, text in (
+            (AMI.replace("kwh > 3", "khw > 3"), "no column khw"),
+            (f"{AMI}placement: nowhere", "no placement strategy nowhere"),
+            (f"{AMI}balance: {{policy: chaos}}", "no balancing policy chaos"),
+            (f"{AMI}balance: {{pace: 1}}", "balance has no setting pace"),
+            (f"{AMI}balance: {{samples: some}}", "samples of balance is some. Give a number."),
+            (f"{AMI}balance: {{samples: 0}}", "is 0. Give a whole number above zero."),
+            (f"{AMI}balance: {{every: soon}}", "soon"),
+            (f"{AMI}balance: {{most_load: high}}", "most_load of balance is high. Give a number."),
+        ):
+            assert text in refused(lambda wrong=wrong: controller.submit("ami", "yaml", wrong, "."))  # type: ignore[misc]
         assert catalog.submissions() == ()
         assert files(home) == []
 
@@ -164,19 +170,17 @@ class TestMoving:
         )
         assert catalog.moves() == ()
 
-    @pytest.mark.parametrize(
-        ("fragment", "node", "text"),
-        [
+    def test_refusals(self, ami: Controller) -> None:
+        for fragment, node, text in (
             ("peak", "b", "no fragment peak. There are peaks, readings. Did you mean peaks?"),
             ("../x", "b", "no fragment ../x. There are peaks, readings."),
             ("peaks", "c", "no node c. There are a, b."),
             ("peaks", "A", "no node A. There are a, b. Did you mean a?"),
             ("peaks", "z", "node z is not alive. Those that are: a, b."),
             ("peaks", "a", "peaks already runs on a. Nothing needs to be done."),
-        ],
-    )
-    def test_refusals(self, ami: Controller, fragment: str, node: str, text: str) -> None:
-        assert refused(lambda: ami.move([MoveRequest(fragment, node)])) == text
+        ):
+            wish = MoveRequest(fragment, node)
+            assert refused(lambda wish=wish: ami.move([wish])) == text  # type: ignore[misc]
 
     def test_what_is_being_moved_stays_so(self, ami: Controller) -> None:
         wish, text = (
@@ -293,15 +297,8 @@ class TestDeciding:
     ) -> None:
         controller.submit("ami", "yaml", AMI, ".")
         rounds = iter([False, False, True])
-        troubled = iter([True, False])
-
-        class Troubled(Controller):
-            def tick(self) -> None:
-                if next(troubled):
-                    raise UnreachableError("the catalog is away")
-                controller.tick()
-
-        tick_always([Troubled(controller._home, catalog).tick], lambda _: next(rounds))
+        trouble = once(raising(UnreachableError("the catalog is away")))
+        tick_always([trouble, controller.tick], lambda _: next(rounds))
         assert "a decision could not be made" in caplog.text
         assert all(unit.node for unit in catalog.units())
 
@@ -314,21 +311,16 @@ class TestDropping:
             catalog.release(name, 1)
         return ami
 
-    @pytest.mark.parametrize(
-        ("name", "text"),
-        [
+    def test_refusals(self, stopped: Controller, catalog: TroubledCatalog) -> None:
+        stopped.submit("q", "sql", "SELECT home FROM peaks", ".")
+        before = (catalog.units(), catalog.submissions())
+        for name, text in (
             ("amy", "nothing called amy is running. There are ami, q. Did you mean ami?"),
             ("../x", "nothing called ../x is running. There are ami, q."),
             ("peaks", "peaks is part of ami. Drop ami as a whole."),
             ("ami", "ami is read by q. Drop those that read it first."),
-        ],
-    )
-    def test_refusals(
-        self, stopped: Controller, catalog: TroubledCatalog, name: str, text: str
-    ) -> None:
-        stopped.submit("q", "sql", "SELECT home FROM peaks", ".")
-        before = (catalog.units(), catalog.submissions())
-        assert refused(lambda: stopped.drop(name)) == text
+        ):
+            assert refused(lambda name=name: stopped.drop(name)) == text  # type: ignore[misc]
         assert (catalog.units(), catalog.submissions()) == before
 
     def test_nothing_at_all(self, controller: Controller) -> None:

@@ -68,6 +68,13 @@ class TestPlacing:
             "r to b: new",
         ]
 
+    def test_or_where_a_strategy_has_put_it_at_first(self) -> None:
+        assert decided([unit("q", planned="b")]) == ["q to b: new"]
+        assert decided([unit("q", planned="b", pinned="a")]) == ["q to a: new"]
+        assert decided([unit("q", planned="z")]) == ["q to a: new"]
+        again = running("q", "z", planned="b")
+        assert decided([again]) == ["q to a: node z fell silent"]
+
     def test_or_elsewhere_while_that_is_not_there(self) -> None:
         assert decided([unit("q", pinned="b")], [A, dead("b")]) == ["q to a: new"]
         assert decided([unit("q", pinned="z")]) == ["q to a: new"]
@@ -168,8 +175,11 @@ class TestMoves:
     def test_what_has_ended_stays_so(self, state: str) -> None:
         assert decided([running("q", "a")], moves=[move(state=state, is_warm=True)]) == []
 
-    def test_a_unit_that_is_gone_is_not_asked_about(self) -> None:
-        assert decided([running("r", "a")], moves=[move(is_warm=True)]) == []
+    def test_a_unit_that_is_gone_takes_its_moves_with_it(self) -> None:
+        for state in ("preparing", "moving"):
+            assert decided([running("r", "a")], moves=[move(state=state, is_warm=True)]) == [
+                "move of q failed: q is gone"
+            ]
 
     def test_a_target_that_cannot_prepare_ends_it(self) -> None:
         assert decided([running("q", "a")], moves=[move(error="no memory")]) == [

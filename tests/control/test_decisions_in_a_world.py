@@ -26,7 +26,7 @@ def lived(world: World, steps: int) -> World:
     return world
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     seed=st.integers(0, 2**32),
     steps=st.integers(0, STEPS),

@@ -5,6 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from penstock.control.agent import Agent
@@ -38,10 +41,11 @@ class ToyWorker:
 
     def warm(self, unit: Unit, epoch: int) -> None:
         self._begin("warm")
-        self.story.append(f"warm {unit.name}")
+        self.story.append(f"warm {unit.name} {epoch}")
 
     def cool(self, name: str) -> None:
-        return None
+        self._begin("cool")
+        self.story.append(f"cool {name}")
 
     def release(self, name: str, patience_s: float = 0.0) -> None:
         self._begin("release")
@@ -96,6 +100,23 @@ class TroubledCatalog(Catalog):
     def remove(self, submission: int) -> None:
         self._begin_with("remove")
         super().remove(submission)
+
+
+@cache
+def _empty() -> bytes:
+    """A catalog with tables and nothing in them: copying one is quicker than making it."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "catalog.db"
+        catalog = Catalog(f"sqlite:///{path}")
+        catalog.prepare()
+        catalog.close()
+        return path.read_bytes()
+
+
+def empty_catalog(path: Path) -> TroubledCatalog:
+    """A new catalog in this file."""
+    path.write_bytes(_empty())
+    return TroubledCatalog(f"sqlite:///{path}")
 
 
 class Running:

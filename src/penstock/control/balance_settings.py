@@ -42,12 +42,28 @@ class BalanceSettings:
         return cls(
             policy,
             duration_us(str(written.get("every", "10s"))) / 1e6,
-            int(str(written.get("samples", 10))),
+            _whole(written, "samples", 10),
             bool(written.get("suggest", False)),
-            Thresholds(**{name: float(str(written[name])) for name in limits if name in written}),
+            Thresholds(**{name: _number(written, name, 0.0) for name in limits if name in written}),
             Guards(
                 duration_us(str(written.get("cooldown", "30s"))) / 1e6,
-                float(str(written.get("most_load", "inf"))),
-                int(str(written.get("patience", 2))),
+                _number(written, "most_load", float("inf")),
+                _whole(written, "patience", 2),
             ),
         )
+
+
+def _number(written: Mapping[str, object], name: str, otherwise: float) -> float:
+    try:
+        return float(str(written.get(name, otherwise)))
+    except ValueError:
+        raise InputError(f"{name} of balance is {written[name]}", hint="Give a number.") from None
+
+
+def _whole(written: Mapping[str, object], name: str, otherwise: int) -> int:
+    number = _number(written, name, otherwise)
+    if number < 1 or not number.is_integer():
+        raise InputError(
+            f"{name} of balance is {written[name]}", hint="Give a whole number above zero."
+        )
+    return int(number)

@@ -80,11 +80,11 @@ class Controller:
                 hint="Add one under queries:, or give one that has to: none a destination.",
             )
         self._check_nodes(units)
+        planned = self._planned(system.deployments[number], units)
         # Registered before anything runs: from now on nothing they will read is freed.
         for unit in units:
             for stream in unit.reads:
                 self.channel(stream).register(unit.name)
-        planned = self._planned(system.deployments[number], units)
         made = [
             UnitRecord(unit.name, unit.kind, number, pinned=unit.on, planned=planned.get(unit.name))
             for unit in units

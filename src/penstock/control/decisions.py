@@ -53,7 +53,9 @@ def decide(
     moving = {move.unit for move in moves if move.is_open}
     done: list[Instruction] = []
     for move in moves:
-        if move.is_open and move.unit in free:
+        if move.is_open and move.unit not in by_name:
+            done.append(ChangeMove(move, "failed", f"{move.unit} is gone"))
+        elif move.is_open and move.unit in free:
             done += _advanced(move, by_name[move.unit], alive, now_s)
     load = _load(units, alive)
     for unit in units:

@@ -51,8 +51,8 @@ class UnitRecord:
     """A fragment or an intake: where it is to run, and what its owner has last said about it.
 
     ``epoch`` counts its owners; ``released_epoch`` is the newest one that is known to have stopped.
-    ``state`` and ``error`` are what the owner with ``reported_epoch`` reported, ``measured`` what it
-    measured last once it has finished. ``restarts`` counts the times it was started again because
+    ``state`` and ``error`` are what the owner with ``reported_epoch`` reported, ``measured`` what
+    it measured last once it has finished. ``restarts`` counts the times it was started again because
     it had failed. ``pinned`` is where people want it, ``planned`` where a strategy has put it at
     first. One that ``is_dropped`` only has to stop.
     """
