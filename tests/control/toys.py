@@ -89,9 +89,9 @@ class TroubledCatalog(Catalog):
         self._begin_with("changes")
         return super().changes()
 
-    def report(self, unit: str, epoch: int, state: str, error: str = "") -> None:
+    def report(self, *given: Any, **also: Any) -> None:
         self._begin_with("report")
-        super().report(unit, epoch, state, error)
+        super().report(*given, **also)
 
     def release(self, unit: str, epoch: int) -> None:
         self._begin_with("release")

@@ -52,9 +52,9 @@ class UnitRecord:
 
     ``epoch`` counts its owners; ``released_epoch`` is the newest one that is known to have stopped.
     ``state`` and ``error`` are what the owner with ``reported_epoch`` reported, ``measured`` what
-    it measured last once it has finished. ``restarts`` counts the times it was started again because
-    it had failed. ``pinned`` is where people want it, ``planned`` where a strategy has put it at
-    first. One that ``is_dropped`` only has to stop.
+    it measured last once it has finished. ``restarts`` counts the times it was started again
+    because it had failed. ``pinned`` is where people want it, ``planned`` where a strategy has put
+    it at first. One that ``is_dropped`` only has to stop.
     """
 
     name: str
