@@ -83,9 +83,17 @@ class TestFragments:
             "state": "starting",
             "epoch": 1,
             "error": "",
+            "restarts": 0,
+            "restarts_at_most": 3,
             "measured": {},
         }
         assert (readings["kind"], readings["node"], readings["state"]) == ("intake", "a", "running")
+
+    def test_what_was_measured_last_stays_with_one_that_has_finished(
+        self, running: Catalog
+    ) -> None:
+        running.report("peaks", 1, "finished", measured={"rows_out": 7})
+        assert fragments_answer(running)[0]["measured"] == {"rows_out": 7}
 
     def test_what_a_former_owner_said_is_not_the_state(self, running: Catalog) -> None:
         running.report("peaks", 1, "running")

@@ -8,6 +8,7 @@ from typing import Any
 
 from penstock import __version__
 from penstock.control.catalog import Catalog
+from penstock.control.decisions import RESTARTS_AT_MOST
 from penstock.control.records import NodeRecord, UnitRecord
 from penstock.control.system import System
 
@@ -57,7 +58,9 @@ def fragments_answer(catalog: Catalog) -> list[Answer]:
             "state": _state(unit),
             "epoch": unit.epoch,
             "error": unit.error,
-            "measured": measured.get(unit.node or "", {}).get(unit.name, {}),
+            "restarts": unit.restarts,
+            "restarts_at_most": RESTARTS_AT_MOST,
+            "measured": unit.measured or measured.get(unit.node or "", {}).get(unit.name, {}),
         }
         for unit in catalog.units()
     ]
