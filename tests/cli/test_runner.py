@@ -26,7 +26,7 @@ streams:
     lateness: 2min
 queries:
   peaks: SELECT home, kwh FROM readings WHERE kwh > 2
-nodes: {a: {cores: 1}, b: {cores: 1}}
+nodes: {a: {cores: 2}}
 """
 
 
@@ -154,7 +154,6 @@ def test_to_the_end(pretence: Pretence, request_: RunRequest) -> None:
     assert recorder.said[1:] == [
         "1 query, 2 operators in 1 fragment",
         *facts(planned(request_))[2:],
-        "nodes a and b run as one for now",
         "starting Spark…",
         "starting queries…",
         "stopping…",
