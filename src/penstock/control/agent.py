@@ -109,9 +109,12 @@ class Agent:
             except Exception as error:
                 _log_trouble("node %s could not look at its work: %s", self.name, error)
                 self._changes = -1
-        self._leave()
+        self._stop_all()
+        self._left.set()
         for thread in threads:
             thread.join()
+        # Only now: a renewal under way would bring it back.
+        self._attempt(self.name, self._give_back_lease)
 
     def stop(self) -> None:
         """Lets :meth:`run` come to its end."""
@@ -187,14 +190,12 @@ class Agent:
                 self._attempt(name, partial(self._worker.release, name))
                 self._owned.pop(name, None)
 
-    def _leave(self) -> None:
+    def _stop_all(self) -> None:
         """Stops everything and says so; the lease is held until then."""
         wait([one for one in tuple(self._busy.values()) if not one.cancel()])
         for name, epoch in tuple(self._owned.items()):
             self._pool.submit(self._guarded, name, partial(self._release, name, epoch))
         self._pool.shutdown(wait=True)
-        self._left.set()
-        self._attempt(self.name, self._give_back_lease)
 
     def _give_back_lease(self) -> None:
         self._catalog.renew(self.name, self._node.incarnation, 0.0)
