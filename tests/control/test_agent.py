@@ -177,6 +177,17 @@ class TestLife:
             worker.before["release"] = slowly
         assert worker.running == {}
 
+    def test_a_renewal_under_way_does_not_bring_the_lease_back(
+        self, catalog: TroubledCatalog, make: Callable[..., Agent]
+    ) -> None:
+        began, go_on = threading.Event(), threading.Event()
+        with started(make()) as running:
+            catalog.before["renew"] = once(lambda: (began.set(), go_on.wait(10), None)[2])
+            assert began.wait(10)
+            running.agent.stop()
+            threading.Timer(0.1, go_on.set).start()
+        assert not is_alive(catalog)
+
     def test_a_start_under_way_is_waited_for_on_leaving(
         self, catalog: TroubledCatalog, worker: ToyWorker, make: Callable[..., Agent]
     ) -> None:

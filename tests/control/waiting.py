@@ -11,4 +11,4 @@ def until(condition: Callable[[], object], patience_s: float = 10.0) -> None:
     give_up_s = time.monotonic() + patience_s
     while not condition():
         assert time.monotonic() < give_up_s, f"not within {patience_s:g} s"
-        time.sleep(0.003)
+        time.sleep(0.01)
