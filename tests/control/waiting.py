@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 
-def until(condition: Callable[[], object], patience_s: float = 10.0) -> None:
+def until(condition: Callable[[], object], patience_s: float = 30.0) -> None:
     """Returns as soon as the condition holds; fails if it does not in time."""
     give_up_s = time.monotonic() + patience_s
     while not condition():
