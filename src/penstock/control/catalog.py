@@ -7,6 +7,7 @@ and a controller that comes back finds everything as it is.
 
 from __future__ import annotations
 
+import sqlite3
 import time
 import uuid
 from collections.abc import Iterator, Mapping
@@ -32,6 +33,7 @@ from penstock.errors import InputError, PenstockError, UnreachableError
 
 _KEPT_EVENTS = 2_000
 _KEPT_SAMPLES = 600
+_PATIENCE_S = 10.0
 _READING = "penstock_reading"
 _PREPARING = 0x70656E73746F636B  # "penstock"; any number would do that others do not use
 _OPEN = ("preparing", "moving")
@@ -298,9 +300,22 @@ def _engine(url: str) -> sa.Engine:
 def _prepare_sqlite(connection: Any, _: object) -> None:
     # Our own begin below, so that a writer waits its turn instead of failing halfway.
     connection.isolation_level = None
-    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute(f"PRAGMA busy_timeout={_PATIENCE_S * 1_000:.0f}")
+    _write_ahead(connection)
     connection.execute("PRAGMA synchronous=NORMAL")
-    connection.execute("PRAGMA busy_timeout=10000")
+
+
+def _write_ahead(connection: Any) -> None:
+    """Writers of a new database that choose the mode at once do not wait for each other."""
+    until_s = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > until_s:
+                raise
+            time.sleep(0.01)
 
 
 def _begin_sqlite(connection: sa.Connection) -> None:
