@@ -144,6 +144,7 @@ class UnderTest:
 
     def stop(self) -> None:
         """Ends it, one way or another."""
+        self.client.close()
         pids = [node.pid for node in self.catalog.nodes() if node.pid]
         try:
             bring_down(self.home)
@@ -152,6 +153,7 @@ class UnderTest:
         for pid in filter(_is_alive, pids):
             os.kill(pid, signal.SIGCONT)
             os.killpg(pid, signal.SIGKILL)
+        self.catalog.close()
 
 
 def _is_alive(pid: int) -> bool:

@@ -121,6 +121,8 @@ def bring_down(home: Home, patience_s: float = 60.0) -> None:
                 hint=f"Its process is {address.pid}.",
             )
         time.sleep(_LOOK_EVERY_S)
+    # One of our own is only gone once it was asked how it ended.
+    _started[:] = [process for process in _started if process.poll() is None]
 
 
 def _is_controller(pid: int) -> bool:
