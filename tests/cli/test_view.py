@@ -9,9 +9,9 @@ from rich.console import Console, Group
 from rich.text import Text
 
 from cli.made_up import status
-from penstock.cli.meter import NodeUse
 from penstock.cli.results import QueryRows
 from penstock.cli.view import Snapshot, fragment_table, header, result_lines, screen
+from penstock.control.meter import NodeUse
 
 STATUSES = (
     status("heavy_homes", 161_200, 3_310, rate=1_240),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.control.decisions import Assign, Instruction
+from penstock.control.decisions import Assign, Forgive, Instruction
 from penstock.control.records import MoveRecord, NodeRecord, Submission, UnitRecord
 
 NOW_S = 1_000.0
@@ -66,6 +66,8 @@ def submission(
 def told(instruction: Instruction) -> str:
     """An instruction in a line."""
     match instruction:
+        case Forgive(unit):
+            return f"{unit.name} has been well"
         case Assign(unit, node, reason, is_restart):
             return f"{unit.name} {'again on' if is_restart else 'to'} {node}: {reason}"
         case _:

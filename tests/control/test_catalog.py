@@ -15,10 +15,11 @@ import pytest
 import sqlalchemy as sa
 
 from control.made_up import submission
+from penstock import __version__
 from penstock.control import catalog as module
 from penstock.control.catalog import Catalog
 from penstock.control.records import NodeRecord, UnitRecord
-from penstock.control.tables import meta, metadata
+from penstock.control.tables import VERSION, meta, metadata
 from penstock.errors import InputError, PenstockError, UnreachableError
 from postgres import temporary_postgres
 
@@ -125,10 +126,12 @@ class TestPreparing:
         with pytest.raises(InputError) as refused:
             catalog.prepare()
         assert str(refused.value) == (
-            f"the catalog {url} was made by another version of Penstock "
-            "(tables 0, this one has 1). "
+            f"the catalog {url} was made by penstock {__version__} "
+            f"(tables 0, penstock {__version__} has {VERSION}). "
             "Use that version, or start a new system in another folder."
         )
+        with pytest.raises(InputError, match="tables 0"):
+            catalog.run_by()
 
 
 class TestUnreachable:

@@ -104,17 +104,19 @@ class TestSubmitting:
         assert catalog.changes() == before
 
     def test_nothing_to_do(self, controller: Controller) -> None:
-        streams = AMI[: AMI.index("queries:")]
-        assert refused(lambda: controller.submit("ami", "yaml", streams, ".")) == (
-            "ami has no queries whose results go anywhere. "
-            "Add one under queries:, or give one that has to: none a destination."
+        controller.submit("ami", "yaml", AMI, ".")
+        nowhere = "queries:\n  q: {sql: SELECT home FROM peaks, to: none}\n"
+        assert refused(lambda: controller.submit("two", "yaml", nowhere, ".")) == (
+            "two has no queries whose results go anywhere, and no streams for others. "
+            "Add a query, or give one that has to: none a destination. "
+            "Streams from Kafka are named in every file that reads them."
         )
 
     def test_names_that_cannot_be_part_of_an_address(self, controller: Controller) -> None:
         for name in ("", "../x", "a/b", ".hidden", "a b", "a\0b", "a\n", "x" * 201):
             assert refused(lambda name=name: controller.submit(name, "yaml", AMI, ".")) == (  # type: ignore[misc]
                 f"{name!r} cannot name a submission. "
-                "Use letters, digits, -, . and _, starting with a letter or a digit."
+                "Use up to 200 letters, digits, -, . and _, starting with a letter or a digit."
             )
 
     def test_names_that_can(self, ami: Controller) -> None:
@@ -224,7 +226,7 @@ class TestMoving:
             {"epoch": 2, "from": "a", "to": "b"},
         )
         assert moved.text.startswith("a → b done in 0.")
-        assert moved.numbers == {"gain": 2}
+        assert moved.numbers == {"gain": 2, "move": begun.id}
 
     def test_a_move_that_fails_is_told_once(
         self, ami: Controller, catalog: TroubledCatalog, home: Home

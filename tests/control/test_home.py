@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from penstock.control.catalog import Catalog
 from penstock.control.home import Address, Home
-from penstock.errors import UnreachableError
+from penstock.errors import InputError, UnreachableError
 
 HINT = "Start one with penstock up, or name its folder with --home."
 
@@ -38,7 +39,7 @@ def test_its_parts(home: Home) -> None:
     assert home.state.is_dir()
     assert home.logs.is_dir()
     assert home.log("a") == home.path / "logs" / "a.log"
-    assert home.catalog_url == f"sqlite:///{home.path}/catalog.db"
+    assert str(home.catalog_url) == f"sqlite:///{home.path}/catalog.db"
 
 
 def test_only_its_owner_can_look_inside(home: Home) -> None:
@@ -49,7 +50,8 @@ def test_only_its_owner_can_look_inside(home: Home) -> None:
 def test_the_address_of_a_database_may_hold_a_password(tmp_path: Path) -> None:
     home = Home(tmp_path / "system")
     home.prepare("postgresql+psycopg://me:secret@db/penstock")
-    assert home.catalog_url == "postgresql+psycopg://me:secret@db/penstock"
+    url = home.catalog_url.render_as_string(hide_password=False)
+    assert url == "postgresql+psycopg://me:secret@db/penstock"
     assert mode(home.path / "catalog.url") == 0o600
 
 
@@ -73,10 +75,10 @@ def test_a_chosen_database_stays_chosen(tmp_path: Path) -> None:
     home = Home(tmp_path)
     home.prepare("sqlite:////elsewhere.db")
     home.prepare()
-    assert home.catalog_url == "sqlite:////elsewhere.db"
+    assert str(home.catalog_url) == "sqlite:////elsewhere.db"
 
 
-@pytest.mark.parametrize("name", ["my system", "50% done", "größe", "a+b&c=d"])
+@pytest.mark.parametrize("name", ["my system", "50% done", "größe", "a+b&c=d", "why?", "#1"])
 def test_the_catalog_is_found_wherever_the_folder_is(tmp_path: Path, name: str) -> None:
     home = Home(tmp_path / name)
     home.prepare()
@@ -84,6 +86,40 @@ def test_the_catalog_is_found_wherever_the_folder_is(tmp_path: Path, name: str) 
     catalog.prepare()
     catalog.close()
     assert (home.path / "catalog.db").exists()
+
+
+def test_a_folder_that_others_could_look_into_is_closed(tmp_path: Path) -> None:
+    home = Home(tmp_path / "system")
+    home.path.mkdir(mode=0o755)
+    home.prepare()
+    assert mode(home.path) == 0o700
+
+
+def test_those_who_prepare_at_once_have_one_token(tmp_path: Path) -> None:
+    home = Home(tmp_path / "system")
+    home.path.mkdir()
+    with ThreadPoolExecutor(8) as pool:
+        found = {one.result() for one in [pool.submit(_token_after, home) for _ in range(32)]}
+    assert found == {home.token()}
+    assert sorted(path.name for path in home.path.iterdir()) == ["logs", "state", "token"]
+
+
+def _token_after(home: Home) -> str:
+    home.prepare()
+    return home.token()
+
+
+def test_only_one_starts_a_system(tmp_path: Path) -> None:
+    home = Home(tmp_path / "system")
+    with home.starting(), pytest.raises(InputError) as error, home.starting():
+        pass
+    assert str(error.value) == (
+        f"another penstock up is starting the system in {home.path}. "
+        "Wait until it is done; penstock nodes shows how far it is."
+    )
+    assert error.value.exit_code == 1
+    with home.starting():
+        pass
 
 
 def test_the_address_of_the_controller(home: Home) -> None:

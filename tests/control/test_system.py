@@ -86,9 +86,30 @@ class TestUnits:
         fragments = [unit.fragment for unit in made(AMI, PER_HOME).units.values()]
         assert all(one.is_read for one in fragments if one is not None)
 
-    def test_a_stream_nobody_reads_is_not_brought_in(self) -> None:
+    def test_a_stream_nobody_reads_is_known_but_not_brought_in(self) -> None:
         text = AMI.replace("queries:", "  idle: {source: {generate: meters, days: 1}}\nqueries:")
-        assert set(made(text).units) == {"readings", "peaks"}
+        system = made(text)
+        unread = {unit.name: unit.is_unread for unit in system.units.values()}
+        assert unread == {"readings": False, "idle": True, "peaks": False}
+        assert list(system.streams) == ["readings", "idle", "peaks"]
+
+    def test_a_query_over_a_stream_of_its_own_file(self) -> None:
+        streams = AMI[: AMI.index("queries:")]
+        system = made(streams, "SELECT home FROM readings")
+        assert summary(system) == {"readings": "intake of 1", "s2": "fragment of 2 < readings"}
+        assert system.readers(1) == ("s2",)
+
+    def test_queries_of_one_fragment_that_want_different_nodes(self) -> None:
+        text = AMI.replace(
+            "peaks: SELECT ts, home, kwh FROM readings WHERE kwh > 3",
+            "peaks: {sql: 'SELECT ts, home FROM readings', on: a, to: none}\n"
+            "  tops: {sql: SELECT home FROM peaks, on: b}",
+        )
+        assert refused(text) == (
+            "peaks is to run on a and tops on b, but both end in the fragment tops, "
+            "which runs on one node. "
+            "Write the same node for both, or leave on: out of one of them."
+        )
 
     def test_kafka_needs_no_intake(self) -> None:
         system = made(KAFKA)

@@ -27,6 +27,7 @@ class ToyWorker:
         self.finished: set[str] = set()
         self.held_back: set[str] = set()
         self.measured: dict[str, object] = {}
+        self.reached_s: dict[str, float] = {}
         self.before: dict[str, Callable[[], None]] = {}
 
     def _begin(self, what: str) -> None:
@@ -62,6 +63,9 @@ class ToyWorker:
     def is_held_back(self, name: str) -> bool:
         return name in self.held_back
 
+    def milestones(self, name: str) -> dict[str, float]:
+        return self.reached_s
+
     def measurements(self) -> dict[str, object]:
         self._begin("measurements")
         return dict(self.measured)
@@ -70,7 +74,7 @@ class ToyWorker:
 class TroubledCatalog(Catalog):
     """A catalog in front of which something can be put, by the name of what is asked."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: Any) -> None:
         super().__init__(url)
         self.before: dict[str, Callable[[], None]] = {}
 
@@ -96,6 +100,10 @@ class TroubledCatalog(Catalog):
     def release(self, unit: str, epoch: int) -> None:
         self._begin_with("release")
         super().release(unit, epoch)
+
+    def add(self, *given: Any, **also: Any) -> int:
+        self._begin_with("add")
+        return super().add(*given, **also)
 
     def remove(self, submission: int) -> None:
         self._begin_with("remove")

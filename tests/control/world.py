@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from penstock.control import decisions
-from penstock.control.decisions import RESTARTS_AT_MOST, Assign, Instruction
+from penstock.control.decisions import RESTARTS_AT_MOST, Assign, Forgive, Instruction
 from penstock.control.records import MoveRecord, NodeRecord, UnitRecord
 
 LEASE_S = 5.0
@@ -106,6 +106,8 @@ class World:
     def _carry_out(self, instruction: Instruction) -> None:
         if isinstance(instruction, Assign):
             self._assign(instruction)
+            return
+        if isinstance(instruction, Forgive):
             return
         told: dict[str, Any] = {"state": instruction.state}
         if instruction.error:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from penstock.balance.plan import Move, MovePlan, move_plan
 from penstock.balance.situation import HOMELESS, Situation
 from penstock.errors import InputError
+
+if TYPE_CHECKING:
+    from penstock.balance.plan import Move, MovePlan
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,9 @@ def guarded(
 
     Operators whose node has left are always moved: for them no guard applies.
     """
+    # Only now: settings have guards, and who only reads settings need not wait for a compiler.
+    from penstock.balance.plan import move_plan
+
     urgent = tuple(move for move in plan.moves if move.source == HOMELESS)
     others = tuple(move for move in plan.moves if move.source != HOMELESS)
     wanted = state.wanted + 1 if others else 0

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from penstock.cli.completion import query_names
+from penstock.cli.system_commands import HomeOption, system_home
+from penstock.errors import UsageError
 
 if TYPE_CHECKING:
     from penstock.model.estimates import OperatorEstimate
@@ -24,6 +26,8 @@ penstock explain ami.yaml                           streams, operators, fragment
 penstock explain ami.yaml --query heavy_homes       only what this query needs
 
 penstock explain ami.yaml --format mermaid > a.mmd  a flowchart
+
+penstock explain move 3                             why the running system moved something
 """
 
 
@@ -40,8 +44,17 @@ class Format(StrEnum):
 
 def explain(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="The deployment file.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="FILE|move",
+            help="The deployment file; or move and a number.",
+            show_default=False,
+        ),
     ],
+    number: Annotated[
+        int | None,
+        typer.Argument(metavar="[N]", help="The number of a move.", show_default=False, min=1),
+    ] = None,
     query: Annotated[
         str | None,
         typer.Option(
@@ -55,8 +68,15 @@ def explain(
         Format,
         typer.Option(help="How to print it; sql, yaml and python read back as the same thing."),
     ] = Format.TEXT,
+    home: HomeOption = None,
 ) -> None:
-    """Show what a deployment does and which operators run together. Nothing is started."""
+    """Show what a deployment does and which operators run together. Nothing is started.
+
+    penstock explain move N says why a running system moved something.
+    """
+    if number is not None:
+        _explain_move(file, number, format, home)
+        return
     from penstock.cli.explaining import only
     from penstock.lang.deployment import read_deployment
 
@@ -64,6 +84,20 @@ def explain(
     if query is not None:
         deployment = only(deployment, query)
     typer.echo(_PRINTERS[format](deployment, file).rstrip("\n"))
+
+
+def _explain_move(what: Path, number: int, format: Format, home: Path | None) -> None:
+    from penstock.cli.explaining_move import move_text
+    from penstock.control.client import Client
+
+    if what != Path("move") or format not in (Format.TEXT, Format.JSON):
+        raise UsageError(
+            f"penstock explain {what} {number} --format {format}",
+            hint="Write penstock explain move N, in the form text or json.",
+        )
+    found = Client.of(system_home(home)).explain(number)
+    is_text = format is Format.TEXT
+    typer.echo(move_text(found) if is_text else json.dumps(found, indent=2))
 
 
 def _text(deployment: Deployment, file: Path) -> str:

@@ -25,6 +25,7 @@ from penstock.cli.system_commands import (
     UP_EXAMPLES,
     down,
     drop,
+    events,
     logs,
     ls,
     move,
@@ -56,7 +57,7 @@ app.command(epilog=SIMULATE_EXAMPLES)(simulate)
 app.command(epilog=STUDY_EXAMPLES)(study)
 app.command(epilog=BENCH_EXAMPLES)(bench)
 app.command(epilog=UP_EXAMPLES)(up)
-for _command in (submit, ls, status, nodes, move, drop, logs, down):
+for _command in (submit, ls, status, nodes, move, events, drop, logs, down):
     app.command(epilog=UP_EXAMPLES)(_command)
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock import __version__
-from penstock.cli.meter import NodeMeter, NodeUse
 from penstock.cli.outcome import Ending, Outcome, labelled
 from penstock.cli.output import diverted, quiet
 from penstock.cli.plan import RunPlan, RunRequest, has_begun, is_finished, prepared_state
@@ -22,6 +21,7 @@ from penstock.cli.signals import StopRequest
 from penstock.cli.tally import set_aside_since, since
 from penstock.cli.view import SetAside, Snapshot
 from penstock.cli.words import counted
+from penstock.control.meter import NodeMeter, NodeUse
 from penstock.errors import PenstockError, RunError
 from penstock.model.durations import US_PER_S
 from penstock.model.measurements import FragmentStatus

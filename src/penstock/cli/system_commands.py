@@ -1,10 +1,12 @@
-"""The commands for a long-running system: up, submit, ls, status, nodes, move, drop, logs, down."""
+"""The commands for a long-running system: up, submit, ls, status, nodes, move, events and so on."""
 
 from __future__ import annotations
 
 import json as json_text
 import os
+import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,7 +29,9 @@ penstock submit ami.yaml              a deployment file
 
 penstock submit top.sql               one query over the streams that run already
 
-penstock move heavy_homes b           and so on: ls, status, nodes, drop, logs, down
+penstock move heavy_homes b           and so on: ls, status, nodes, events, drop, logs, down
+
+penstock explain move 3               why it was moved
 """
 
 _NOTHING = "nothing is running; try penstock submit"
@@ -44,7 +48,8 @@ HomeOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def _home(chosen: Path | None) -> Home:
+def system_home(chosen: Path | None) -> Home:
+    """The folder of the system that a command is about."""
     from penstock.control.home import DEFAULT, Home
 
     written = chosen or Path(os.environ.get("PENSTOCK_HOME", str(DEFAULT)))
@@ -54,7 +59,7 @@ def _home(chosen: Path | None) -> Home:
 def _client(home: Path | None) -> Client:
     from penstock.control.client import Client
 
-    return Client.of(_home(home))
+    return Client.of(system_home(home))
 
 
 def _say(text: str) -> None:
@@ -92,7 +97,7 @@ def up(
 
     size = memory_bytes(memory)
     specs = [NodeSpec(_letter(k), cores, size) for k in range(nodes)]
-    place = _home(home)
+    place = system_home(home)
     client = bring_up(place, specs, port, catalog, say=_say)
     names = ", ".join(one["name"] for one in client.get("/api/nodes"))
     print(f"system up  ·  nodes {names}  ·  {client.url}  ·  {place.path}")
@@ -186,9 +191,9 @@ def status(home: HomeOption = None, json: JsonOption = False) -> None:
     )
     for one in found["fragments"]:
         if one["error"]:
-            print(f" {one['name']}: {one['error']}")
+            _print_line(f"{one['name']}: {one['error']}")
     for one in found["moves"]:
-        print(f" {_move_line(one)}")
+        _print_line(_move_line(one))
 
 
 def _status_row(one: dict[str, Any]) -> tuple[str, ...]:
@@ -207,10 +212,32 @@ def _status_row(one: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _move_line(one: dict[str, Any]) -> str:
-    at = time.strftime("%H:%M:%S", time.localtime(one["created_s"]))
     took = f" in {one['ended_s'] - one['created_s']:.1f} s" if one["ended_s"] else ""
-    why = f": {one['error'] or one['reason']}"
-    return f"{at}  {one['unit']} {one['source']} → {one['target']} {one['state']}{took}{why}"
+    paused = f", paused {one['pause_s']:.2f} s" if one["pause_s"] is not None else ""
+    what = f"move {one['id']}: {one['unit']} {one['source']} → {one['target']} {one['state']}"
+    return f"{_clock(one['created_s'])}  {what}{took}{paused}: {one['error'] or one['reason']}"
+
+
+def _clock(at_s: float) -> str:
+    return time.strftime("%H:%M:%S", time.localtime(at_s))
+
+
+def events(
+    last: Annotated[
+        int, typer.Option("--last", "-n", min=1, max=2_000, help="How many, at most.")
+    ] = 20,
+    home: HomeOption = None,
+    json: JsonOption = False,
+) -> None:
+    """List what happened last: submissions, assignments, moves, recoveries; oldest first."""
+    found = _client(home).get("/api/events", last=last)
+    if json:
+        _print_json(found)
+        return
+    for one in found:
+        _print_line(f"{_clock(one['at_s'])}  {one['kind']:<8}  {one['subject']}: {one['text']}")
+    if not found:
+        print("nothing has happened yet")
 
 
 def move(
@@ -222,10 +249,12 @@ def move(
     """Move a fragment to another node, while it runs."""
     client = _client(home)
     done = client.await_move(client.move(fragment, node)["id"])
+    if done["state"] == "done":
+        done = client.await_pause(done["id"])
     if json:
         _print_json(done)
     else:
-        print(_move_line(done))
+        _print_line(_move_line(done))
     if done["state"] != "done":
         raise RunError(f"{fragment} stays on {done['source']}: {done['error']}")
 
@@ -249,11 +278,21 @@ def down(home: HomeOption = None) -> None:
     """Stop the nodes and the controller; a later up goes on from here."""
     from penstock.control.launch import bring_down
 
-    bring_down(_home(home))
+    bring_down(system_home(home))
     print("system down; penstock up goes on where it stopped")
 
 
+def _print_line(text: str) -> None:
+    """A line; in a terminal that is too narrow for it, what does not fit is set in."""
+    if not sys.stdout.isatty() and "COLUMNS" not in os.environ:
+        print(text)
+        return
+    width = shutil.get_terminal_size().columns
+    print(textwrap.fill(text, width, subsequent_indent=" " * 10, break_on_hyphens=False))
+
+
 def _print_table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]], otherwise: str) -> None:
+    """Aligned columns; the last one goes on in further lines where the terminal is too narrow."""
     if not rows:
         print(otherwise)
         return

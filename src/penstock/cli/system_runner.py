@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from penstock.cli.meter import NodeUse
 from penstock.cli.outcome import Ending, Outcome, labelled
 from penstock.cli.plan import RunPlan, RunRequest
 from penstock.cli.presenters import Presenter
@@ -19,6 +18,7 @@ from penstock.cli.view import SetAside, Snapshot
 from penstock.control.client import Client
 from penstock.control.home import Home
 from penstock.control.launch import bring_down, bring_up, is_up
+from penstock.control.meter import NodeUse
 from penstock.errors import InputError, PenstockError, RunError
 from penstock.lang.deployment import deployment_yaml
 from penstock.model.durations import US_PER_S
@@ -97,7 +97,7 @@ class _Run:
             self._show_rows(client)
             passed_s = time.monotonic() - began_s
             self._presenter.update(self._snapshot(found), passed_s)
-            if all(one["state"] == "finished" for one in found["fragments"]):
+            if all(one["state"] in ("finished", "unread") for one in found["fragments"]):
                 return "finished"
             if self._limit_s is not None and passed_s >= self._limit_s:
                 return "time"

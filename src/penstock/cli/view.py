@@ -9,9 +9,9 @@ from pathlib import Path
 from rich.text import Text
 
 from penstock.cli.columns import MORE, Column, natural_width, shortened, table
-from penstock.cli.meter import NodeUse
 from penstock.cli.results import QueryRows
 from penstock.cli.words import count, counted, moment, size
+from penstock.control.meter import NodeUse
 from penstock.model.measurements import FragmentStatus
 
 _BARS = "▁▂▃▄▅▆▇█"

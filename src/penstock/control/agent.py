@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Callable, Set
+from collections.abc import Callable, Mapping, Set
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import partial
@@ -20,8 +20,10 @@ from penstock import __version__
 from penstock.control.catalog import Catalog
 from penstock.control.decisions import may_start
 from penstock.control.records import MoveRecord, NodeRecord, Submission, UnitRecord
+from penstock.control.recovery import pause_s, recovery_text, time_spent
 from penstock.control.system import System, Unit, assembled
-from penstock.errors import PenstockError
+from penstock.control.versions import check_system
+from penstock.errors import InputError, PenstockError
 
 LEASE_S = 5.0
 _RENEW_EVERY_S = 1.0
@@ -31,7 +33,11 @@ _WATCH_EVERY_S = 0.1
 _CHECK_EVERY_S = 0.25
 _SAMPLE_EVERY_S = 2.0
 _PATIENCE_S = 10.0
+_STOP_AGAIN_AFTER_S = 1.0
 _AT_ONCE = 4
+
+_NOBODY = 0
+"""The epoch before the first owner."""
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +66,9 @@ class Worker(Protocol):
     def is_held_back(self, name: str) -> bool:
         """Whether a unit waits for its readers."""
 
+    def milestones(self, name: str) -> Mapping[str, float]:
+        """When a unit was taken over, started, got through its first batch, as far as it has."""
+
     def measurements(self) -> dict[str, object]:
         """What was measured since the last time."""
 
@@ -85,6 +94,11 @@ class Agent:
         self._busy: dict[str, Future[None]] = {}
         self._warming: dict[int, tuple[str, Future[None]]] = {}
         self._told: dict[str, str] = {}
+        # What could not be stopped, and when it was last tried.
+        self._stuck: dict[str, float] = {}
+        # What was started here and has not got through a batch yet.
+        self._resuming: dict[str, UnitRecord] = {}
+        self._refusal: PenstockError | None = None
         self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix=f"units-{node.name}")
         self._system: tuple[tuple[Submission, ...], System] = ((), System())
         self._renewed_s = 0.0
@@ -93,7 +107,11 @@ class Agent:
         self._changes = -1
 
     def run(self) -> None:
-        """Works until :meth:`stop`, then gives everything back."""
+        """Works until :meth:`stop`, then gives everything back.
+
+        Raises if the system has come to be run by another version of Penstock.
+        """
+        check_system(self._catalog, self.name)
         if not self._is_free_to_join():
             return
         self._join()
@@ -115,6 +133,8 @@ class Agent:
             thread.join()
         # Only now: a renewal under way would bring it back.
         self._attempt(self.name, self._give_back_lease)
+        if self._refusal is not None:
+            raise self._refusal
 
     def stop(self) -> None:
         """Lets :meth:`run` come to its end."""
@@ -147,7 +167,7 @@ class Agent:
     def _renew(self) -> None:
         if self._is_over or not self._has_lease:
             self._give_up("its lease ran out")
-            self._join()
+            self._join_again()
             return
         asked_s, life = time.monotonic(), self._node.incarnation
         until_s = self._catalog.now_s() + self._lease_s
@@ -158,6 +178,16 @@ class Agent:
         elif not self._is_over:
             # Otherwise others may have seen it run out before it was renewed.
             self._renewed_s = asked_s
+
+    def _join_again(self) -> None:
+        try:
+            check_system(self._catalog, self.name)
+        except InputError as error:
+            self._refusal = error
+            self._stopping.set()
+            self._left.set()
+            return
+        self._join()
 
     @property
     def _is_over(self) -> bool:
@@ -187,8 +217,23 @@ class Agent:
     def _let_go(self) -> None:
         for name in tuple(self._owned):
             if not self._is_busy(name):
-                self._attempt(name, partial(self._worker.release, name))
-                self._owned.pop(name, None)
+                self._end(name)
+
+    def _end(self, name: str) -> bool:
+        """Stops a unit at once; False if that did not work."""
+        try:
+            self._worker.release(name)
+        except Exception:
+            log.exception("%s could not be stopped cleanly", name)
+            # Nobody's any more: before it is started again, stopping is tried again.
+            self._owned[name], self._stuck[name] = _NOBODY, time.monotonic()
+            return False
+        self._forget(name)
+        return True
+
+    def _forget(self, name: str) -> None:
+        for known in (self._owned, self._stuck, self._resuming):
+            known.pop(name, None)
 
     def _stop_all(self) -> None:
         """Stops everything and says so; the lease is held until then."""
@@ -213,7 +258,7 @@ class Agent:
             return
         now_s = time.monotonic()
         changes = self._catalog.changes()
-        if changes != self._changes or self._is_waiting:
+        if changes != self._changes or self._is_waiting or self._has_stuck(now_s):
             self._changes = changes
             self._reconcile(life)
         if now_s - self._checked_s > _CHECK_EVERY_S:
@@ -228,11 +273,17 @@ class Agent:
         """Whether something of ours cannot start yet, for want of another node's word or lease."""
         return any(state == "waiting" for state in self._told.values())
 
+    def _has_stuck(self, now_s: float) -> bool:
+        """Whether it is time to try again to stop something."""
+        return any(now_s - tried_s > _STOP_AGAIN_AFTER_S for tried_s in self._stuck.values())
+
     def _reconcile(self, life: str) -> None:
         units = {unit.name: unit for unit in self._catalog.units()}
         wanted = {name: unit for name, unit in units.items() if self._is_wanted(unit)}
         for name, epoch in tuple(self._owned.items()):
-            if name not in wanted or wanted[name].epoch != epoch:
+            tried_s = self._stuck.get(name, -_STOP_AGAIN_AFTER_S)
+            is_time = time.monotonic() - tried_s >= _STOP_AGAIN_AFTER_S
+            if is_time and (name not in wanted or wanted[name].epoch != epoch):
                 self._do(name, partial(self._release, name, epoch))
         for unit in units.values():
             self._disown(unit)
@@ -314,6 +365,7 @@ class Agent:
             log.exception("%s did not start", name)
             self._fail(name, epoch, _told(error))
             return
+        self._resuming[name] = record
         self._catalog.report(name, epoch, "running")
         self._told[name] = "running"
         took_s = time.monotonic() - began_s
@@ -322,7 +374,7 @@ class Agent:
     def _fail(self, name: str, epoch: int, error: str) -> None:
         """Says that a unit has failed and does not run any more."""
         self._failed[name] = (epoch, error)
-        self._owned.pop(name, None)
+        self._forget(name)
         self._tell_failed(name, epoch, error)
 
     def _tell_failed(self, name: str, epoch: int, error: str) -> None:
@@ -334,10 +386,23 @@ class Agent:
         began_s = time.monotonic()
         try:
             self._worker.release(name, _PATIENCE_S)
-        finally:
-            self._owned.pop(name, None)
-            self._catalog.release(name, epoch)
+        except Exception as error:
+            log.exception("%s could not be stopped", name)
+            self._stuck[name] = time.monotonic()
+            self._tell_stuck(name, f"{self.name} could not stop {name}: {_told(error)}")
+            return
+        self._forget(name)
+        self._catalog.release(name, epoch)
         log.info("%s released, epoch %d, in %.2f s", name, epoch, time.monotonic() - began_s)
+
+    def _tell_stuck(self, name: str, error: str) -> None:
+        """Lets a move of a unit that does not stop fail; one that has come back is not well."""
+        for move in self._catalog.moves(open_only=True):
+            if move.unit == name and move.source == self.name:
+                self._catalog.change_move(move.id, error=error)
+        for unit in self._catalog.units():
+            if unit.name == name and self._is_wanted(unit):
+                self._catalog.report(name, unit.epoch, "failed", error)
 
     def _prepare(self, move: MoveRecord) -> None:
         mine = move.target == self.name and move.state == "preparing"
@@ -363,13 +428,16 @@ class Agent:
 
     def _check(self) -> None:
         for name, epoch in tuple(self._owned.items()):
-            if self._is_busy(name):
+            if self._is_busy(name) or name in self._stuck:
                 continue
             failure = self._worker.failure(name)
             if failure is not None:
                 log.warning("%s failed: %s", name, failure)
-                self._attempt(name, partial(self._worker.release, name))
-                self._fail(name, epoch, str(failure))
+                if self._end(name):
+                    self._fail(name, epoch, str(failure))
+                else:
+                    self._failed[name] = (epoch, str(failure))
+                    self._catalog.report(name, epoch, "failed", str(failure))
             elif self._worker.is_finished(name):
                 self._finish(name, epoch)
             else:
@@ -377,12 +445,45 @@ class Agent:
                 if self._told.get(name) != state:
                     self._catalog.report(name, epoch, state)
                     self._told[name] = state
+                self._look_for_first_batch(name)
+
+    def _look_for_first_batch(self, name: str) -> None:
+        """Once a unit has got through its first batch, says what the time until then went into."""
+        record = self._resuming.get(name)
+        if record is None:
+            return
+        reached_s = dict(self._worker.milestones(name))
+        if record.kind == "intake":
+            reached_s.setdefault("started_s", time.time())
+        elif "first_batch_s" not in reached_s:
+            return
+        del self._resuming[name]
+        # By the catalog's clock, like all other times of the unit.
+        ahead_s = self._catalog.now_s() - time.time()
+        reached_s = {key: at_s + ahead_s for key, at_s in reached_s.items()}
+        self._tell_resumed(record, reached_s)
+
+    def _tell_resumed(self, record: UnitRecord, reached_s: Mapping[str, float]) -> None:
+        stood_s = pause_s(record, reached_s, self._lease_s)
+        if stood_s is None:
+            return
+        spent = time_spent(record, reached_s, self._lease_s)
+        move = self._catalog.end_pause(record, stood_s, {"spent": spent} if spent else {})
+        number = {} if move is None else {"move": move.id}
+        if spent:
+            text = recovery_text(self.name, stood_s, spent)
+            numbers = {**number, "pause_s": stood_s, **spent}
+            self._catalog.tell("recovery", record.name, text, **numbers)
+        else:
+            text = f"{record.previous} → {self.name} paused for {stood_s:.2f} s"
+            self._catalog.tell("pause", record.name, text, **number, pause_s=stood_s)
 
     def _finish(self, name: str, epoch: int) -> None:
         measured = self._worker.measurements().get("fragments", {})
         last = measured.get(name, {}) if isinstance(measured, dict) else {}
-        self._attempt(name, partial(self._worker.release, name))
-        self._owned.pop(name, None)
+        self._look_for_first_batch(name)
+        if not self._end(name):
+            return
         self._catalog.report(name, epoch, "finished", measured=last)
         self._catalog.release(name, epoch)
         log.info("%s has finished", name)

@@ -68,6 +68,8 @@ def fragments_answer(catalog: Catalog) -> list[Answer]:
 
 def _state(unit: UnitRecord) -> str:
     """What its present owner says."""
+    if unit.is_unread:
+        return "unread"
     return unit.state if unit.reported_epoch == unit.epoch else "starting"
 
 
@@ -94,10 +96,10 @@ def queries_answer(catalog: Catalog, system: System) -> list[Answer]:
 
 
 def _summary(states: set[str]) -> str:
-    for state in ("failed", "held back", "waiting", "starting", "running"):
+    for state in ("failed", "held back", "waiting", "starting", "running", "finished"):
         if state in states:
             return "starting" if state == "waiting" else state
-    return "finished"
+    return "unread"
 
 
 def system_answer(catalog: Catalog, system: System) -> Answer:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 import pyarrow as pa
 from fastapi import FastAPI, Query, Request, Response
+from fastapi import Path as PathParameter
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
 from pydantic import BaseModel, Field
@@ -151,6 +151,14 @@ def _add_reading(app: FastAPI, home: Home, catalog: Catalog, controller: Control
     def moves(last: Annotated[int, Query(ge=1, le=1_000)] = 50) -> list[Answer]:
         return [vars(move) for move in catalog.moves(last=last)]
 
+    @app.get("/api/moves/{number}", summary="One move, and the numbers it rests on")
+    def one_move(number: Annotated[int, PathParameter(ge=0, le=_MOST)]) -> Answer:
+        found = catalog.move(number)
+        if found is None:
+            last = [str(one.id) for one in catalog.moves(last=5)]
+            raise InputError(f"no move {number}", hint=f"The latest are {listed(last)}.")
+        return {**vars(found), "by": found.by}
+
     @app.get("/api/events", summary="What was decided and why, oldest first")
     def events(
         after: Annotated[int, Query(ge=0, le=_MOST)] = 0,
@@ -251,29 +259,21 @@ def _is_plain(value: object) -> bool:
 
 
 def _add_acting(app: FastAPI, controller: Controller, on_down: Callable[[], None]) -> None:
-    # One change at a time: what is checked must still hold when it is recorded.
-    turn = threading.Lock()
-
     @app.post("/api/queries", status_code=201, summary="Submit a deployment or a query")
     def submit(asked: Submit) -> Answer:
-        with turn:
-            units = controller.submit(
-                asked.name, asked.kind, asked.text, asked.folder, asked.max_latency_us
-            )
+        units = controller.submit(
+            asked.name, asked.kind, asked.text, asked.folder, asked.max_latency_us
+        )
         return {"name": asked.name, "fragments": [unit.name for unit in units]}
 
     @app.delete("/api/queries/{name}", summary="Stop a submission and forget it")
     def drop(name: str) -> Answer:
-        with turn:
-            controller.drop(name)
+        controller.drop(name)
         return {"name": name}
 
     @app.post("/api/moves", status_code=202, summary="Move fragments, as one plan")
     def move(asked: list[Move]) -> list[Answer]:
-        with turn:
-            begun = controller.move(
-                [MoveRequest(one.fragment, one.node, one.reason) for one in asked]
-            )
+        begun = controller.move([MoveRequest(one.fragment, one.node, one.reason) for one in asked])
         return [vars(one) for one in begun]
 
     @app.post("/api/down", status_code=202, summary="Stop the nodes and the controller")

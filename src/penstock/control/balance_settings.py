@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
 from penstock.balance.guards import Guards
-from penstock.balance.policies import policy_named
 from penstock.balance.situation import Thresholds
 from penstock.errors import InputError, listed
 from penstock.model.durations import duration_us
@@ -38,7 +37,11 @@ class BalanceSettings:
                     f"balance has no setting {name}", hint=f"There are {listed([*known, *limits])}."
                 )
         policy = str(written.get("policy", "off"))
-        policy_named(policy)
+        if policy != "off":
+            # Only now: what compiles the policies takes seconds to load.
+            from penstock.balance.policies import policy_named
+
+            policy_named(policy)
         return cls(
             policy,
             duration_us(str(written.get("every", "10s"))) / 1e6,

@@ -5,19 +5,21 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from penstock.balance.guards import GuardState, guarded, rested
-from penstock.balance.plan import Move
-from penstock.balance.policies import decide
 from penstock.balance.situation import Situation
 from penstock.control.balance_settings import BalanceSettings
 from penstock.control.catalog import Catalog
 from penstock.control.controller import Controller, MoveRequest
+from penstock.control.reasons import reasons
 from penstock.control.records import NodeRecord, UnitRecord
 from penstock.errors import PenstockError
+
+if TYPE_CHECKING:
+    from penstock.balance.plan import Move
 
 log = logging.getLogger(__name__)
 
@@ -66,6 +68,9 @@ class Balancer:
         units: Sequence[UnitRecord],
         now_s: float,
     ) -> None:
+        # Only now: what compiles the policies takes seconds to load.
+        from penstock.balance.policies import decide
+
         names = [unit.name for unit in units]
         series = load_series(
             {node.name: self._catalog.samples(node.name, settings.samples + 1) for node in nodes},
@@ -86,7 +91,10 @@ class Balancer:
         plan, self._state = guarded(wanted, names, settings.guards, self._state, now_s)
         wishes = [
             MoveRequest(
-                names[move.operator], nodes[move.target].name, _reason(move, nodes), vars(move)
+                names[move.operator],
+                nodes[move.target].name,
+                _reason(move, nodes),
+                reasons(plan, move, names, [node.name for node in nodes]),
             )
             for move in plan.moves
             if move.source >= 0

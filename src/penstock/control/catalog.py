@@ -10,13 +10,14 @@ from __future__ import annotations
 import sqlite3
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
+from penstock import __version__
 from penstock.control.records import EventRecord, MoveRecord, NodeRecord, Submission, UnitRecord
 from penstock.control.tables import (
     VERSION,
@@ -37,12 +38,13 @@ _PATIENCE_S = 10.0
 _READING = "penstock_reading"
 _PREPARING = 0x70656E73746F636B  # "penstock"; any number would do that others do not use
 _OPEN = ("preparing", "moving")
+_UP = ("running", "held back")
 
 
 class Catalog:
     """A catalog in the database at ``url``."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str | sa.URL) -> None:
         self.url = url
         self._engine = _engine(url)
         self._reading = self._engine.execution_options(**{_READING: True})
@@ -55,18 +57,43 @@ class Catalog:
                 # One after the other: there, tables of one name made at once are an error.
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_PREPARING)))
             metadata.create_all(connection, checkfirst=True)
-            known = connection.execute(sa.select(meta.c.value).where(meta.c.key == "version"))
-            version = known.scalar()
+            version = _known(connection, "version")
             if version is None:
-                told = [("version", str(VERSION)), ("changes", "0"), ("life", uuid.uuid4().hex[:8])]
-                rows = [{"key": key, "value": value} for key, value in told]
+                told = {
+                    "version": str(VERSION),
+                    "changes": "0",
+                    "life": uuid.uuid4().hex[:8],
+                    "penstock": __version__,
+                }
+                rows = [{"key": key, "value": value} for key, value in told.items()]
                 connection.execute(sa.insert(meta), rows)
             elif version != str(VERSION):
-                raise InputError(
-                    f"the catalog {self._name} was made by another version of Penstock "
-                    f"(tables {version}, this one has {VERSION})",
-                    hint="Use that version, or start a new system in another folder.",
-                )
+                raise self._made_by_another(version, _known(connection, "penstock"))
+
+    def _made_by_another(self, version: str | None, program: str | None) -> InputError:
+        by = f"penstock {program}" if program else "another version of Penstock"
+        return InputError(
+            f"the catalog {self._name} was made by {by} "
+            f"(tables {version}, penstock {__version__} has {VERSION})",
+            hint="Use that version, or start a new system in another folder.",
+        )
+
+    def run_by(self) -> str:
+        """The version of Penstock whose controller was the last to run the system.
+
+        Refuses a catalog whose tables are those of another version.
+        """
+        with self._read() as connection:
+            version, program = _known(connection, "version"), _known(connection, "penstock")
+        if version != str(VERSION):
+            raise self._made_by_another(version, program)
+        return program or "unknown"
+
+    def adopt(self) -> None:
+        """Records that from now on a controller of this version runs the system."""
+        with self._begin() as connection:
+            ours = meta.c.key == "penstock"
+            connection.execute(sa.update(meta).where(ours).values(value=__version__))
 
     @contextmanager
     def _begin(self, engine: sa.Engine | None = None) -> Iterator[sa.Connection]:
@@ -108,16 +135,44 @@ class Catalog:
             rows = connection.execute(sa.select(submissions).order_by(submissions.c.id))
             return tuple(Submission(**row) for row in rows.mappings())
 
-    def add(self, submission: Mapping[str, Any], made: list[UnitRecord]) -> int:
-        """Adds a submission with its units, all or nothing; its number."""
-        with self._begin() as connection:
-            added = connection.execute(sa.insert(submissions).values(**submission))
-            number = _number(added)
-            rows = [{**vars(unit), "submission": number} for unit in made]
-            if rows:
-                connection.execute(sa.insert(units), rows)
-            _count_change(connection)
-            return number
+    def add(
+        self, submission: Mapping[str, Any], made: list[UnitRecord], woken: Iterable[str] = ()
+    ) -> int:
+        """Adds a submission with its units, all or nothing; its number.
+
+        From now on somebody reads the streams that are ``woken``.
+        """
+        try:
+            with self._begin() as connection:
+                added = connection.execute(sa.insert(submissions).values(**submission))
+                number = _number(added)
+                rows = [{**vars(unit), "submission": number} for unit in made]
+                if rows:
+                    connection.execute(sa.insert(units), rows)
+                read = units.c.name.in_(tuple(woken))
+                connection.execute(sa.update(units).where(read).values(is_unread=False))
+                _count_change(connection)
+                return number
+        except UnreachableError as error:
+            if isinstance(error.__cause__, IntegrityError):
+                raise self._taken(submission["name"], made) from None
+            raise
+
+    def _taken(self, name: str, made: list[UnitRecord]) -> InputError:
+        """Which of these names another submission has."""
+        known = {one.id: one.name for one in self.submissions()}
+        units = {unit.name: unit.submission for unit in self.units()}
+        owner = next((units[one.name] for one in made if one.name in units), None)
+        hint = "Give it another name, or drop the other first."
+        if name in known.values():
+            return InputError(f"the name {name} is taken by another submission", hint=hint)
+        if owner is not None:
+            taken = next(one.name for one in made if one.name in units)
+            part = known.get(owner, f"submission {owner}")
+            return InputError(f"the name {taken} is taken by a part of {part}", hint=hint)
+        return InputError(
+            f"another submission came at the same moment as {name}", hint="Submit it again."
+        )
 
     def drop(self, submission: int) -> None:
         """Lets the units of a submission stop for good."""
@@ -174,17 +229,23 @@ class Catalog:
             rows = connection.execute(sa.select(units).order_by(units.c.name))
             return tuple(UnitRecord(**row) for row in rows.mappings())
 
-    def assign(self, unit: UnitRecord, node: str, is_restart: bool = False) -> bool:
+    def assign(
+        self, unit: UnitRecord, node: str, is_restart: bool = False, lost_s: float | None = None
+    ) -> bool:
         """Gives a unit, as it was seen, to a node as its next owner; False if it has changed.
 
-        What is being dropped is given to nobody. A restart is counted with it.
+        What is being dropped is given to nobody. A restart is counted with it. ``lost_s`` is when
+        the lease of the present owner ended, if that is why.
         """
+        now_s = self.now_s()
         seen = (units.c.name == unit.name, units.c.epoch == unit.epoch, ~units.c.is_dropped)
         values = {
             "node": node,
             "epoch": unit.epoch + 1,
             "previous": unit.node,
             "restarts": units.c.restarts + int(is_restart),
+            "assigned_s": now_s,
+            "lost_s": lost_s,
         }
         with self._begin() as connection:
             given = sa.update(units).where(*seen).values(**values)
@@ -203,20 +264,32 @@ class Catalog:
     ) -> None:
         """Records what the owner with this epoch says; a former owner is not listened to."""
         mine = (units.c.name == unit, units.c.epoch == epoch)
+        now_s = self.now_s()
+        goes_on = sa.and_(units.c.reported_epoch == epoch, units.c.state.in_(_UP))
         with self._begin() as connection:
             values = {
                 "state": state,
                 "error": error,
                 "reported_epoch": epoch,
                 "measured": dict(measured or {}),
+                "since_s": sa.case((goes_on, units.c.since_s), else_=now_s)
+                if state in _UP
+                else now_s,
             }
             connection.execute(sa.update(units).where(*mine).values(**values))
+
+    def forgive(self, unit: str, epoch: int) -> None:
+        """Forgets that a unit had to be started again, if its owner is still the same."""
+        mine = (units.c.name == unit, units.c.epoch == epoch)
+        with self._begin() as connection:
+            connection.execute(sa.update(units).where(*mine).values(restarts=0))
 
     def release(self, unit: str, epoch: int) -> None:
         """Records that the owner with this epoch has stopped."""
         mine = (units.c.name == unit, units.c.released_epoch < epoch)
+        values = {"released_epoch": epoch, "released_s": self.now_s()}
         with self._begin() as connection:
-            connection.execute(sa.update(units).where(*mine).values(released_epoch=epoch))
+            connection.execute(sa.update(units).where(*mine).values(**values))
             _count_change(connection)
 
     def moves(self, open_only: bool = False, last: int = 100) -> tuple[MoveRecord, ...]:
@@ -227,6 +300,12 @@ class Catalog:
         with self._read() as connection:
             rows = connection.execute(asked).mappings().all()
         return tuple(MoveRecord(**row) for row in reversed(rows))
+
+    def move(self, number: int) -> MoveRecord | None:
+        """The move with this number."""
+        with self._read() as connection:
+            rows = connection.execute(sa.select(moves).where(moves.c.id == number)).mappings()
+            return next((MoveRecord(**row) for row in rows), None)
 
     def add_moves(self, made: list[dict[str, Any]]) -> list[int]:
         """Adds the moves of one plan, all or none; their numbers."""
@@ -242,6 +321,25 @@ class Catalog:
             changed = connection.execute(sa.update(moves).where(*mine).values(**values))
             _count_change(connection)
             return bool(changed.rowcount)
+
+    def end_pause(
+        self, unit: UnitRecord, pause_s: float, spent: Mapping[str, object]
+    ) -> MoveRecord | None:
+        """Records for how long nobody worked on a unit that was moved; the move, if there is one.
+
+        What the time was ``spent`` on is added to the numbers of the move.
+        """
+        last = sa.select(moves).where(moves.c.unit == unit.name, moves.c.target == unit.node)
+        with self._begin() as connection:
+            row = connection.execute(last.order_by(moves.c.id.desc()).limit(1)).mappings().first()
+            if row is None or row["pause_s"] is not None or row["state"] == "failed":
+                return None
+            if row["ended_s"] is not None and row["ended_s"] < (unit.assigned_s or 0.0):
+                return None  # That one brought it here in an earlier life.
+            values = {"pause_s": pause_s, "numbers": {**row["numbers"], **spent}}
+            mine = moves.c.id == row["id"]
+            connection.execute(sa.update(moves).where(mine).values(**values))
+            return MoveRecord(**{**row, **values})
 
     def tell(self, kind: str, subject: str, text: str, **numbers: object) -> None:
         """Adds to the story of the system; the oldest parts are forgotten."""
@@ -277,6 +375,11 @@ class Catalog:
         return [{"at_s": at_s, **numbers} for at_s, numbers in reversed(rows)]
 
 
+def _known(connection: sa.Connection, key: str) -> str | None:
+    found = connection.execute(sa.select(meta.c.value).where(meta.c.key == key)).scalar()
+    return None if found is None else str(found)
+
+
 def _count_change(connection: sa.Connection) -> None:
     grown = sa.cast(sa.cast(meta.c.value, sa.BigInteger) + 1, sa.Text)
     connection.execute(sa.update(meta).where(meta.c.key == "changes").values(value=grown))
@@ -289,7 +392,7 @@ def _number(added: sa.CursorResult[Any]) -> int:
     return int(key[0])
 
 
-def _engine(url: str) -> sa.Engine:
+def _engine(url: str | sa.URL) -> sa.Engine:
     engine = sa.create_engine(url, pool_pre_ping=True)
     if engine.dialect.name == "sqlite":
         sa.event.listen(engine, "connect", _prepare_sqlite)

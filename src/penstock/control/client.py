@@ -104,6 +104,23 @@ class Client:
 
         return await_that(ended, patience_s, f"move {number} is not done")
 
+    def await_pause(self, number: int, patience_s: float = 5.0) -> dict[str, Any]:
+        """A move that is done, with its pause if the first batch comes in time.
+
+        Where nothing arrives there is no batch, and nothing has been waited for.
+        """
+        until_s = time.monotonic() + patience_s
+        while True:
+            found = self.explain(number)
+            if found["pause_s"] is not None or time.monotonic() > until_s:
+                return found
+            time.sleep(0.05)
+
+    def explain(self, number: int) -> dict[str, Any]:
+        """A move with the numbers it rests on."""
+        found: dict[str, Any] = self.get(f"/api/moves/{number}")
+        return found
+
     def log(self, name: str, lines: int) -> str:
         """The end of a log."""
         return self._answer("GET", f"/api/logs/{_part(name)}", params={"lines": lines}).text

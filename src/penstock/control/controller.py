@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import re
 import shutil
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from penstock.control.balance_settings import BalanceSettings
 from penstock.control.catalog import Catalog
-from penstock.control.decisions import Assign, ChangeMove, decide
+from penstock.control.decisions import Assign, ChangeMove, Forgive, decide
 from penstock.control.home import Home
 from penstock.control.placing import planned_nodes
 from penstock.control.records import MoveRecord, Submission, UnitRecord
@@ -38,12 +39,18 @@ class MoveRequest:
 
 
 class Controller:
-    """Works on the catalog of one system; may be killed and replaced at any time."""
+    """Works on the catalog of one system; may be killed and replaced at any time.
+
+    Assignments change one at a time, whoever asks: what is checked must still hold when it is
+    recorded. Submitting and dropping take longer, and wait for each other only.
+    """
 
     def __init__(self, home: Home, catalog: Catalog) -> None:
         self._home = home
         self._catalog = catalog
         self._assembled: tuple[tuple[Submission, ...], System] = ((), System())
+        self._asking = threading.Lock()
+        self._assigning = threading.Lock()
 
     def system(self) -> System:
         """What the system is made of."""
@@ -58,10 +65,17 @@ class Controller:
         self, name: str, kind: str, text: str, folder: str, max_latency_us: int | None = None
     ) -> tuple[Unit, ...]:
         """Takes in a deployment or a query; the units it adds. Raises what is wrong with it."""
+        with self._asking:
+            return self._submitted(name, kind, text, folder, max_latency_us)
+
+    def _submitted(
+        self, name: str, kind: str, text: str, folder: str, max_latency_us: int | None
+    ) -> tuple[Unit, ...]:
         if not _NAME.fullmatch(name):
             raise InputError(
                 f"{name!r} cannot name a submission",
-                hint="Use letters, digits, -, . and _, starting with a letter or a digit.",
+                hint="Use up to 200 letters, digits, -, . and _, "
+                "starting with a letter or a digit.",
             )
         known = self._catalog.submissions()
         if any(one.name == name for one in known):
@@ -76,22 +90,39 @@ class Controller:
         units = tuple(unit for unit in system.units.values() if unit.submission == number)
         if not units:
             raise InputError(
-                f"{name} has no queries whose results go anywhere",
-                hint="Add one under queries:, or give one that has to: none a destination.",
+                f"{name} has no queries whose results go anywhere, and no streams for others",
+                hint="Add a query, or give one that has to: none a destination. "
+                "Streams from Kafka are named in every file that reads them.",
             )
         self._check_nodes(units)
         planned = self._planned(system.deployments[number], units)
-        # Registered before anything runs: from now on nothing they will read is freed.
-        for unit in units:
-            for stream in unit.reads:
-                self.channel(stream).register(unit.name)
         made = [
-            UnitRecord(unit.name, unit.kind, number, pinned=unit.on, planned=planned.get(unit.name))
+            UnitRecord(
+                unit.name,
+                unit.kind,
+                number,
+                pinned=unit.on,
+                planned=planned.get(unit.name),
+                is_unread=unit.is_unread,
+            )
             for unit in units
         ]
-        self._catalog.add(vars(asked), made)
+        self._add(asked, units, made)
         self._catalog.tell("submit", name, f"submitted with {len(units)} units")
         return units
+
+    def _add(self, asked: Submission, units: Sequence[Unit], made: list[UnitRecord]) -> None:
+        read = [(unit.name, stream) for unit in units for stream in unit.reads]
+        try:
+            # Registered before anything runs: from now on nothing they will read is freed.
+            for reader, stream in read:
+                self.channel(stream).register(reader)
+            with self._assigning:
+                self._catalog.add(vars(asked), made, {stream for _, stream in read})
+        except BaseException:
+            for reader, stream in read:
+                self.channel(stream).forget(reader)
+            raise
 
     def _planned(self, deployment: Deployment, units: Sequence[Unit]) -> Mapping[str, str]:
         now_s = self._catalog.now_s()
@@ -110,6 +141,10 @@ class Controller:
 
     def drop(self, name: str, patience_s: float = _STOPPING_AT_MOST_S) -> None:
         """Stops a submission and forgets it with all its data."""
+        with self._asking:
+            self._dropped(name, patience_s)
+
+    def _dropped(self, name: str, patience_s: float) -> None:
         submission = self._submission(name)
         system = self.system()
         readers = system.readers(submission.id)
@@ -118,7 +153,8 @@ class Controller:
                 f"{name} is read by {listed(readers)}", hint="Drop those that read it first."
             )
         units = [unit for unit in system.units.values() if unit.submission == submission.id]
-        self._catalog.drop(submission.id)
+        with self._assigning:
+            self._catalog.drop(submission.id)
         self._await_release([unit.name for unit in units], patience_s)
         # The data first: what is left of one that is not known any more nobody would ever delete,
         # and the next of that name would go on from there.
@@ -170,6 +206,10 @@ class Controller:
 
     def move(self, wishes: Sequence[MoveRequest]) -> tuple[MoveRecord, ...]:
         """Begins the moves of one plan; raises, and begins none, if one of them makes no sense."""
+        with self._assigning:
+            return self._moved(wishes)
+
+    def _moved(self, wishes: Sequence[MoveRequest]) -> tuple[MoveRecord, ...]:
         units = {unit.name: unit for unit in self._catalog.units()}
         moving = {move.unit for move in self._catalog.moves(open_only=True)}
         for wish in wishes:
@@ -184,7 +224,7 @@ class Controller:
                 "state": "preparing",
                 "created_s": now_s,
                 "reason": wish.reason,
-                "numbers": dict(wish.numbers or {}),
+                "numbers": dict(wish.numbers or {"by": "people"}),
             }
             for wish in wishes
         ]
@@ -218,6 +258,10 @@ class Controller:
 
     def tick(self) -> None:
         """Looks at the system and carries out what has to be decided now."""
+        with self._assigning:
+            self._decide()
+
+    def _decide(self) -> None:
         units, nodes = self._catalog.units(), self._catalog.nodes()
         moves, now_s = self._catalog.moves(open_only=True), self._catalog.now_s()
         for instruction in decide(units, nodes, moves, now_s):
@@ -226,17 +270,34 @@ class Controller:
                     self._assign(instruction)
                 case ChangeMove():
                     self._change(instruction, now_s)
+                case Forgive(unit):
+                    self._catalog.forgive(unit.name, unit.epoch)
 
     def _assign(self, given: Assign) -> None:
         unit, node = given.unit, given.node
-        if self._catalog.assign(unit, node, given.is_restart):
+        if self._catalog.assign(unit, node, given.is_restart, given.lost_s):
             log.info("%s to %s: %s", unit.name, node, given.reason)
             numbers = {"epoch": unit.epoch + 1, "from": unit.node, "to": node}
             self._catalog.tell("assign", unit.name, given.reason, **numbers)
+            if given.lost_s is not None:
+                self._record_failover(given)
+
+    def _record_failover(self, given: Assign) -> None:
+        """A move like others, but begun: there is no owner to wait for."""
+        row = {
+            "unit": given.unit.name,
+            "source": given.unit.node,
+            "target": given.node,
+            "state": "moving",
+            "created_s": self._catalog.now_s(),
+            "reason": given.reason,
+            "numbers": {"by": "failover"},
+        }
+        self._catalog.add_moves([row])
 
     def _change(self, changed: ChangeMove, now_s: float) -> None:
         move, values = changed.move, dict[str, object](state=changed.state)
-        if changed.error:
+        if changed.error or changed.state == "done":
             values["error"] = changed.error
         is_over = changed.state in ("done", "failed")
         if is_over:
@@ -244,7 +305,7 @@ class Controller:
         if self._catalog.change_move(move.id, **values) and is_over:
             text = f"{move.source} → {move.target} {changed.state}"
             text += f": {changed.error}" if changed.error else f" in {now_s - move.created_s:.1f} s"
-            self._catalog.tell("move", move.unit, text, **dict(move.numbers))
+            self._catalog.tell("move", move.unit, text, move=move.id, **dict(move.numbers))
 
 
 def _no_node(name: str, names: Iterable[str]) -> InputError:

@@ -9,22 +9,25 @@ without doing harm.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from penstock.control.records import MoveRecord, NodeRecord, UnitRecord, UnitState
 
 RESTARTS_AT_MOST = 3
+HEALTHY_AFTER_S = 600.0
+"""A unit that has run for so long is given all its restarts again."""
 PREPARATION_AT_MOST_S = 30.0
 
 
 @dataclass(frozen=True)
 class Assign:
-    """Give a unit to a node."""
+    """Give a unit to a node; ``lost_s`` is when its owner's lease ended, if that is why."""
 
     unit: UnitRecord
     node: str
     reason: str
     is_restart: bool = False
+    lost_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,14 @@ class ChangeMove:
     error: str = ""
 
 
-Instruction = Assign | ChangeMove
+@dataclass(frozen=True)
+class Forgive:
+    """Forget that a unit had to be started again: it has been well for long enough."""
+
+    unit: UnitRecord
+
+
+Instruction = Assign | ChangeMove | Forgive
 
 
 def decide(
@@ -55,13 +65,38 @@ def decide(
     for move in moves:
         if move.is_open and move.unit not in by_name:
             done.append(ChangeMove(move, "failed", f"{move.unit} is gone"))
+        elif move.is_open and move.error and _is_kept(move, by_name[move.unit], free):
+            done += _kept(move, by_name[move.unit], alive)
         elif move.is_open and move.unit in free:
             done += _advanced(move, by_name[move.unit], alive, now_s)
     load = _load(units, alive)
+    leases = {node.name: node.lease_until_s for node in nodes}
     for unit in units:
         if unit.name in free:
-            done += _placed(unit, alive, load, moving)
-    return done
+            # One that was given back ended when somebody looked.
+            lost_s = leases.get(unit.node or "") or now_s
+            done += _placed(unit, alive, load, moving, lost_s)
+    return done + [Forgive(unit) for unit in units if _is_well(unit, now_s)]
+
+
+def _is_well(unit: UnitRecord, now_s: float) -> bool:
+    """Whether it had to be started again, and has been running for long since."""
+    if not unit.restarts or not unit.is_up or unit.since_s is None:
+        return False
+    return now_s - unit.since_s >= HEALTHY_AFTER_S
+
+
+def _is_kept(move: MoveRecord, unit: UnitRecord, free: set[str]) -> bool:
+    """Whether the unit was given to the target, but the source could not stop it."""
+    return unit.name not in free and unit.node == move.target and unit.previous == move.source
+
+
+def _kept(move: MoveRecord, unit: UnitRecord, alive: Mapping[str, NodeRecord]) -> list[Instruction]:
+    """The target has not begun and never will: the source gets it back, and tries on."""
+    failed = ChangeMove(move, "failed", move.error)
+    if unit.is_dropped or move.source not in alive:
+        return [failed]
+    return [Assign(unit, move.source, f"back to {move.source}: {move.error}"), failed]
 
 
 def _load(units: Iterable[UnitRecord], alive: Mapping[str, NodeRecord]) -> dict[str, float]:
@@ -78,14 +113,16 @@ def _placed(
     alive: Mapping[str, NodeRecord],
     load: dict[str, float],
     moving: set[str],
+    lost_s: float,
 ) -> list[Instruction]:
     """A node for a unit that has none, whose node is gone, or that has failed and may try again."""
-    if not alive or _has_said(unit, "finished") or unit.is_dropped:
+    if not alive or _has_said(unit, "finished") or unit.is_dropped or unit.is_unread:
         return []
     if unit.node is None:
         return [_given(unit, alive, load, "new")]
     if unit.node not in alive:
-        return [_given(unit, alive, load, f"node {unit.node} fell silent")]
+        given = _given(unit, alive, load, f"node {unit.node} fell silent")
+        return [replace(given, lost_s=lost_s)]
     if _has_said(unit, "failed"):
         if unit.name in moving or unit.restarts >= RESTARTS_AT_MOST:
             return []
@@ -122,7 +159,9 @@ def _advanced(
         return [ChangeMove(move, "done")]
     if unit.node == move.target and _has_said(unit, "failed"):
         back = Assign(unit, move.source, f"back to {move.source}: {unit.error}")
-        return [*([back] if move.source in alive else []), ChangeMove(move, "failed", unit.error)]
+        # Where it fell silent nobody sends anything back to.
+        goes_back = move.source in alive and move.by != "failover"
+        return [*([back] if goes_back else []), ChangeMove(move, "failed", unit.error)]
     if unit.node != move.target:
         why = f"{unit.name} was given to {unit.node} meanwhile"
         return [ChangeMove(move, "failed", why)]

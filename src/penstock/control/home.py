@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import secrets
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from penstock.errors import UnreachableError
+from penstock.errors import InputError, UnreachableError
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL
 
 DEFAULT = Path(".penstock") / "system"
 
@@ -41,24 +49,45 @@ class Home:
         return self.logs / f"{name}.log"
 
     @property
-    def catalog_url(self) -> str:
+    def catalog_url(self) -> URL:
         """The catalog's database: SQLite in this folder, unless another was chosen."""
-        chosen = self.path / "catalog.url"
-        return chosen.read_text().strip() if chosen.exists() else self._embedded
+        from sqlalchemy import URL, make_url
 
-    @property
-    def _embedded(self) -> str:
-        return f"sqlite:///{self.path / 'catalog.db'}"
+        chosen = self.path / "catalog.url"
+        if chosen.exists():
+            return make_url(chosen.read_text().strip())
+        # Not written as text: a folder may have any character in its name.
+        return URL.create("sqlite", database=str(self.path / "catalog.db"))
 
     def prepare(self, catalog_url: str | None = None) -> None:
         """Makes the folder and its token; only its owner can read them."""
         self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if self.path.stat().st_mode & 0o077:
+            self.path.chmod(0o700)
         self.logs.mkdir(exist_ok=True)
         self.state.mkdir(exist_ok=True)
         if catalog_url is not None:
-            _write_secret(self.path / "catalog.url", catalog_url)
+            with _written_secret(self.path / "catalog.url", catalog_url) as written:
+                written.replace(self.path / "catalog.url")
         if not self._token.exists():
-            _write_secret(self._token, secrets.token_urlsafe(32))
+            # Whoever comes first; all others take theirs.
+            made = _written_secret(self._token, secrets.token_urlsafe(32))
+            with made as written, suppress(FileExistsError):
+                os.link(written, self._token)
+
+    @contextmanager
+    def starting(self) -> Iterator[None]:
+        """Nobody else starts this system meanwhile; raises if somebody is about to."""
+        self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with (self.path / "up.lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise InputError(
+                    f"another penstock up is starting the system in {self.path}",
+                    hint="Wait until it is done; penstock nodes shows how far it is.",
+                ) from None
+            yield
 
     @property
     def _token(self) -> Path:
@@ -99,10 +128,14 @@ class Home:
         )
 
 
-def _write_secret(path: Path, text: str) -> None:
-    growing = path.with_name(f".{path.name}")
-    growing.unlink(missing_ok=True)
-    file = os.open(growing, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(file, "w") as target:
-        target.write(text)
-    growing.replace(path)
+@contextmanager
+def _written_secret(path: Path, text: str) -> Iterator[Path]:
+    """A file of its own beside ``path`` that only its owner can read, to be put there."""
+    file, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    written = Path(name)
+    try:
+        with os.fdopen(file, "w") as target:
+            target.write(text)
+        yield written
+    finally:
+        written.unlink(missing_ok=True)

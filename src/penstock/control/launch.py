@@ -15,6 +15,7 @@ from penstock.control.catalog import Catalog
 from penstock.control.client import Client
 from penstock.control.home import Home
 from penstock.control.records import NodeRecord
+from penstock.control.versions import check_controller, check_nodes
 from penstock.errors import RunError, UnreachableError
 from penstock.model.network import NodeSpec
 
@@ -38,19 +39,27 @@ def bring_up(
     What already runs is left as it is, so this also brings back a system whose controller or
     nodes have died.
     """
-    home.prepare(catalog_url)
-    catalog = Catalog(home.catalog_url)
-    catalog.prepare()
-    for node in nodes:
-        catalog.declare(NodeRecord(node.name, node.cores, node.memory_bytes))
-    if not is_up(home):
-        say("starting the controller…")
-        _start_controller(home, port, patience_s)
-    client = Client.of(home)
-    say("starting nodes…")
-    _await_nodes(client, home, patience_s)
-    catalog.close()
-    return client
+    with home.starting():
+        home.prepare(catalog_url)
+        with closing(Catalog(home.catalog_url)) as catalog:
+            catalog.prepare()
+            _check_versions(home, catalog)
+            for node in nodes:
+                catalog.declare(NodeRecord(node.name, node.cores, node.memory_bytes))
+        if not is_up(home):
+            say("starting the controller…")
+            _start_controller(home, port, patience_s)
+        client = Client.of(home)
+        say("starting nodes…")
+        _await_nodes(client, home, patience_s)
+        return client
+
+
+def _check_versions(home: Home, catalog: Catalog) -> None:
+    if is_up(home):
+        with closing(Client.of(home)) as client:
+            check_controller(client.system()["version"])
+    check_nodes(catalog)
 
 
 def is_up(home: Home) -> bool:

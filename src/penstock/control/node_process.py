@@ -6,14 +6,16 @@ import logging
 import os
 import signal
 import sys
-import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from penstock.control.agent import Agent
 from penstock.control.catalog import Catalog
 from penstock.control.home import Home
 from penstock.control.records import NodeRecord
-from penstock.errors import InputError, PenstockError
+from penstock.control.versions import check_system
+from penstock.errors import InputError, PenstockError, RunError
 
 RETAINED_ROWS = 100_000
 
@@ -31,6 +33,12 @@ def main(arguments: list[str]) -> int:
     except PenstockError as error:
         logging.error("%s", error)
         return error.exit_code
+    except Exception as error:
+        logging.info("where it went wrong:", exc_info=error)
+        # Last, and in a line: that is what penstock up shows.
+        reason = " ".join(str(error).split())
+        logging.error("node %s ends: %s: %s", name, type(error).__name__, reason)
+        return RunError.exit_code
     return 0
 
 
@@ -41,17 +49,26 @@ def _run(home: Home, name: str) -> None:
     from penstock.spark.state import StateFolder
 
     catalog = Catalog(home.catalog_url)
+    check_system(catalog, name)
     node = _declared(catalog, name)
     session = start_session(name, SessionOptions(node.cores, node.memory_bytes), home.log(name))
     options = NodeOptions(cores=node.cores, retained_rows=RETAINED_ROWS)
     agent = Agent(node, catalog, SparkWorker(session, StateFolder(home.state), options))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: agent.stop())
-    # Signals reach the main thread only between steps of Python; this one keeps it free.
-    running = threading.Thread(target=agent.run, name="agent")
-    running.start()
-    running.join()
-    session.stop()
+    try:
+        _run_apart(agent.run)
+    finally:
+        session.stop()
+
+
+def _run_apart(work: Callable[[], None]) -> None:
+    """Works in a thread of its own; raises here what it raises there.
+
+    Signals reach the main thread only between steps of Python, so it is kept free for them.
+    """
+    with ThreadPoolExecutor(1, thread_name_prefix="agent") as pool:
+        pool.submit(work).result()
 
 
 def _declared(catalog: Catalog, name: str) -> NodeRecord:

@@ -9,6 +9,7 @@ from typing import Literal
 UnitKind = Literal["fragment", "intake"]
 UnitState = Literal["waiting", "running", "finished", "failed", "released", "held back"]
 MoveState = Literal["preparing", "moving", "done", "failed"]
+Mover = Literal["people", "balancer", "failover"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,12 @@ class UnitRecord:
     ``state`` and ``error`` are what the owner with ``reported_epoch`` reported, ``measured`` what
     it measured last once it has finished. ``restarts`` counts the times it was started again
     because it had failed. ``pinned`` is where people want it, ``planned`` where a strategy has put
-    it at first. One that ``is_dropped`` only has to stop.
+    it at first. One that ``is_dropped`` only has to stop; the intake of a stream that ``is_unread``
+    waits for somebody who reads it.
+
+    Times are the catalog's: when it was given to its owner, when the lease of the owner before had
+    ended if that is why, since when its owner says the same or better of it, and when an owner last
+    stopped it.
     """
 
     name: str
@@ -72,6 +78,11 @@ class UnitRecord:
     planned: str | None = None
     is_dropped: bool = False
     measured: Mapping[str, object] = field(default_factory=dict)
+    is_unread: bool = False
+    assigned_s: float | None = field(default=None, compare=False)
+    lost_s: float | None = field(default=None, compare=False)
+    since_s: float | None = field(default=None, compare=False)
+    released_s: float | None = field(default=None, compare=False)
 
     @property
     def is_up(self) -> bool:
@@ -82,7 +93,11 @@ class UnitRecord:
 
 @dataclass(frozen=True)
 class MoveRecord:
-    """A unit on its way from one node to another, and how far it has come."""
+    """A unit on its way from one node to another, and how far it has come.
+
+    ``numbers`` is what the decision rests on. ``pause_s`` is the time in which nobody worked on the
+    unit: from the moment its former owner stopped until the new one got through its first batch.
+    """
 
     id: int
     unit: str
@@ -100,6 +115,12 @@ class MoveRecord:
     @property
     def is_open(self) -> bool:
         return self.state in ("preparing", "moving")
+
+    @property
+    def by(self) -> Mover:
+        """Who wanted it."""
+        found = self.numbers.get("by")
+        return found if found in ("balancer", "failover") else "people"
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from penstock.errors import RunError
 from penstock.spark.channels.channel import Channel
 
 _LOOK_EVERY_S = 0.05
@@ -32,13 +33,32 @@ def read_results(
 ) -> Results:
     """The rows from batch ``after`` on, or from the oldest that is kept.
 
-    Waits up to ``wait_s`` for something to come. Whole batches are given, at least one.
+    Waits up to ``wait_s`` for something to come. Whole batches are given, at least one. What is
+    freed while it is being read is passed over, like what was freed before.
     """
-    start = max(channel.oldest(), after or 0)
+    until_s = time.monotonic() + wait_s
+    while True:
+        start = max(channel.oldest(), after or 0)
+        try:
+            return _results(channel, start, most_rows, until_s, sleep)
+        except FileNotFoundError:
+            if max(channel.oldest(), after or 0) == start:
+                raise _lost(channel, start) from None
+
+
+def _lost(channel: Channel, start: int) -> RunError:
+    return RunError(
+        f"rows of {channel.folder.name} are missing from batch {start} on",
+        hint=f"Somebody has deleted files in {channel.data}.",
+    )
+
+
+def _results(
+    channel: Channel, start: int, most_rows: int, until_s: float, sleep: Callable[[float], None]
+) -> Results:
     before = channel.manifest(start - 1)
     if before is not None and before.ended:
         return Results(None, start, True)
-    until_s = time.monotonic() + wait_s
     while channel.manifest(start) is None and time.monotonic() < until_s:
         sleep(_LOOK_EVERY_S)
     return _read(channel, start, most_rows)

@@ -18,6 +18,7 @@ from penstock.control.controller import Controller, tick_always
 from penstock.control.home import Address, Home
 from penstock.control.hosts import LocalHost
 from penstock.control.security import Guard, allowed_hosts
+from penstock.control.versions import check_nodes
 from penstock.errors import InputError, PenstockError
 
 HOST = "127.0.0.1"
@@ -43,6 +44,8 @@ def serve(home: Home, port: int) -> None:
     port = listening.getsockname()[1]
     catalog = Catalog(home.catalog_url)
     catalog.prepare()
+    check_nodes(catalog)
+    catalog.adopt()
     controller, host = Controller(home, catalog), LocalHost(home)
     down = threading.Event()
     app = make_app(home, catalog, controller, down.set)

@@ -19,7 +19,8 @@ from penstock.place.fuse import fuse
 class Unit:
     """Something a node can run: a fragment, or the intake of a stream from outside.
 
-    ``on`` is the node it was written to run on, if any.
+    ``on`` is the node it was written to run on, if any. Nothing of its own submission reads an
+    intake that ``is_unread``.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Unit:
     fragment: Fragment | None = None
     stream: Stream | None = None
     on: str | None = None
+    is_unread: bool = False
 
     @property
     def kind(self) -> UnitKind:
@@ -112,22 +114,30 @@ def _units(deployment: Deployment, submission: int) -> list[Unit]:
     fragments = [replace(one, is_read=True) for one in fuse(network)]
     read = {name for fragment in fragments for name in fragment.inputs}
     intakes = [
-        Unit(stream.name, submission, network, stream=stream)
+        Unit(stream.name, submission, network, stream=stream, is_unread=stream.name not in read)
         for stream in network.streams
-        if stream.name in read and not isinstance(stream.source, KafkaSource | RunningSource)
+        if not isinstance(stream.source, KafkaSource | RunningSource)
     ]
-    on = {query.name: query.on for query in network.queries}
     placed = [
-        Unit(
-            fragment.name,
-            submission,
-            network,
-            fragment,
-            on=next((on[name] for name in fragment.queries if on[name]), None),
-        )
+        Unit(fragment.name, submission, network, fragment, on=_written_node(network, fragment))
         for fragment in fragments
     ]
     return [*intakes, *placed]
+
+
+def _written_node(network: Network, fragment: Fragment) -> str | None:
+    """The node that the queries of a fragment are written to run on; they have to agree."""
+    on = {query.name: query.on for query in network.queries}
+    wished = [(name, on[name]) for name in fragment.queries if on[name]]
+    for name, node in wished[1:]:
+        first, first_node = wished[0]
+        if node != first_node:
+            raise InputError(
+                f"{first} is to run on {first_node} and {name} on {node}, "
+                f"but both end in the fragment {fragment.name}, which runs on one node",
+                hint="Write the same node for both, or leave on: out of one of them.",
+            )
+    return wished[0][1] if wished else None
 
 
 def _offered(network: Network, units: Mapping[str, Unit]) -> dict[str, Stream]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-VERSION = 1
+VERSION = 2
 """The version of these tables; a catalog with another one is refused."""
 
 metadata = sa.MetaData()
@@ -56,6 +56,11 @@ units = sa.Table(
     sa.Column("pinned", sa.String(200)),
     sa.Column("planned", sa.String(200)),
     sa.Column("is_dropped", sa.Boolean, nullable=False, default=False),
+    sa.Column("is_unread", sa.Boolean, nullable=False, default=False),
+    sa.Column("assigned_s", sa.Float),
+    sa.Column("lost_s", sa.Float),
+    sa.Column("since_s", sa.Float),
+    sa.Column("released_s", sa.Float),
     sa.Column("measured", sa.JSON, nullable=False, default=dict),
 )
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Mapping
 from dataclasses import asdict
 
-import psutil
-
+from penstock.control.meter import NodeMeter
 from penstock.control.system import Unit
 from penstock.errors import PenstockError
 from penstock.spark.node import Node, NodeOptions
@@ -27,7 +24,7 @@ class SparkWorker:
         self._node = Node(session, state, options)
         self._units: dict[str, Unit] = {}
         self._warmed: set[str] = set()
-        self._usage = _Usage(options.cores)
+        self._meter = NodeMeter(options.cores)
 
     def start(self, unit: Unit, epoch: int) -> None:
         if unit.fragment is not None:
@@ -50,8 +47,8 @@ class SparkWorker:
         self._node.disarm(name)
 
     def release(self, name: str, patience_s: float = 0.0) -> None:
-        self._units.pop(name, None)
         self._node.release(name, patience_s)
+        self._units.pop(name, None)
 
     def failure(self, name: str) -> PenstockError | None:
         return self._node.failure(name)
@@ -62,39 +59,15 @@ class SparkWorker:
     def is_held_back(self, name: str) -> bool:
         return self._node.is_held_back(name)
 
+    def milestones(self, name: str) -> Mapping[str, float]:
+        return self._node.milestones(name)
+
     def measurements(self) -> dict[str, object]:
         fragments = [unit.name for unit in tuple(self._units.values()) if unit.fragment is not None]
+        use = self._meter.sample()
         return {
-            **self._usage.measured(),
+            "cpu_cores": round(use.cpu * self._options.cores, 4),
+            "utilisation": round(use.cpu, 4),
+            "memory_bytes": use.memory_bytes,
             "fragments": {name: asdict(self._node.status(name)) for name in fragments},
-        }
-
-
-class _Usage:
-    """What this process and its children use."""
-
-    def __init__(self, cores: int) -> None:
-        self._cores = cores
-        self._process = psutil.Process(os.getpid())
-        self._last: Mapping[int, float] = {}
-        self._last_s = time.monotonic()
-
-    def measured(self) -> dict[str, object]:
-        busy_s: dict[int, float] = {}
-        memory_bytes = 0
-        for process in [self._process, *self._process.children(recursive=True)]:
-            try:
-                times = process.cpu_times()
-                busy_s[process.pid] = times.user + times.system
-                memory_bytes += process.memory_info().rss
-            except psutil.Error:
-                continue
-        now_s = time.monotonic()
-        worked_s = sum(max(0.0, busy - self._last.get(pid, busy)) for pid, busy in busy_s.items())
-        cpu = worked_s / max(1e-9, now_s - self._last_s)
-        self._last, self._last_s = busy_s, now_s
-        return {
-            "cpu_cores": round(cpu, 4),
-            "utilisation": round(cpu / self._cores, 4),
-            "memory_bytes": memory_bytes,
         }

@@ -10,13 +10,18 @@ from penstock.errors import InputError, listed, suggestion
 from penstock.model.types import DataType, data_type
 
 NAME_PATTERN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+MADE_UP = ("operator", "fragment", "reader")
+"""What gets its name from the name of something else, with something added."""
+_LONGEST = 100
+_LONGEST_MADE_UP = 200
 
 
 def checked_name(name: str, what: str) -> str:
     """``name`` if it can name a ``what``: letters, digits and underscores, no leading digit.
 
     Names become parts of paths and SQL, so nothing else is let in. Two leading underscores are
-    kept for columns that Penstock adds itself.
+    kept for columns that Penstock adds itself. Folders and files are called after them, with
+    something added, and file systems take 255 bytes.
     """
     if not NAME_PATTERN.fullmatch(name):
         raise InputError(
@@ -27,6 +32,12 @@ def checked_name(name: str, what: str) -> str:
         raise InputError(
             f"{name!r} cannot name a {what}: two leading underscores are reserved",
             hint=f"Call it {name.lstrip('_') or what}.",
+        )
+    longest = _LONGEST_MADE_UP if what in MADE_UP else _LONGEST
+    if len(name) > longest:
+        raise InputError(
+            f"{name[:20]}… cannot name a {what}: it has {len(name)} characters",
+            hint=f"Use at most {longest}; files are called after it.",
         )
     return name
 

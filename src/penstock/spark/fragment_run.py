@@ -103,6 +103,7 @@ class FragmentRun:
         self._sinks = tuple(sinks)
         self._arrived_s = arrived_s
         self._failure: BaseException | None = None
+        self.first_batch_s: float | None = None
         self.latencies_s: deque[float] = deque(maxlen=_REMEMBERED)
         self.query: StreamingQuery = (
             rows.writeStream.queryName(f"{fragment.name}, owner {epoch}")
@@ -134,6 +135,7 @@ class FragmentRun:
             if count and batch.arrived_s is not None:
                 self.latencies_s.append(time.time() - batch.arrived_s)
             self.folder.add_rows_out(batch_id, count)
+            self.first_batch_s = self.first_batch_s or time.time()
             if batch.ended:
                 self.folder.finish()
         except BaseException as error:

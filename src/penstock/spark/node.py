@@ -81,6 +81,7 @@ class _Running:
     output: Writer | None = None
     run: FragmentRun | None = None
     restarts: int = 0
+    reached_s: dict[str, float] = field(default_factory=dict)
     progress: ProgressLog = field(init=False)
 
     def __post_init__(self) -> None:
@@ -198,12 +199,14 @@ class Node:
             running.run = None
             return
         folder.take_over(running.epoch)
+        running.reached_s.setdefault("taken_over_s", time.time())
         if running.run is None:
             running.turn.set()
             self._start(running, sinks)
         else:
             running.run.deliver_to(sinks)
             running.turn.set()
+        running.reached_s.setdefault("started_s", time.time())
 
     def _start(self, running: _Running, sinks: Sequence[BatchSink] = ()) -> None:
         """Starts the query, which waits for its turn if that has not come."""
@@ -366,6 +369,17 @@ class Node:
         p50, p99 = (latencies[int(share * (len(latencies) - 1))] for share in (0.5, 0.99))
         return replace(status, latency_p50_s=round(p50, 3), latency_p99_s=round(p99, 3))
 
+    def milestones(self, name: str) -> dict[str, float]:
+        """When a fragment's checkpoint was taken over, its query started, its first batch out.
+
+        Wall time; what has not come yet is not there. Intakes have none of these.
+        """
+        running = self._running.get(name)
+        if running is None:
+            return {}
+        first_s = running.run.first_batch_s if running.run is not None else None
+        return running.reached_s | ({} if first_s is None else {"first_batch_s": first_s})
+
     def reports(self, name: str) -> list[dict[str, object]]:
         """Spark's own reports of a fragment's latest batches."""
         run = self._running[name].run
@@ -377,13 +391,16 @@ class Node:
         Without, it is taken up again by whoever runs the fragment next. Nothing is lost either way.
         """
         if name in self._ingests:
-            self._ingests.pop(name).stop()
+            self._ingests[name].stop()
+            del self._ingests[name]
             return
-        running = self._running.pop(name)
+        running = self._running[name]
         running.closing.set()
         if running.run is not None:
             _await_rest(running.run, patience_s)
             running.run.stop()
+        # Only now: what could not be stopped is still there to be stopped again.
+        del self._running[name]
 
     def stop(self) -> None:
         """Stops everything; a later start goes on from here."""

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import psutil
 
-from penstock.cli.meter import NodeMeter, NodeUse
+from penstock.control.meter import NodeMeter, NodeUse
 
 
 class MadeUpProcess:

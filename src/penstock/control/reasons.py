@@ -1,0 +1,52 @@
+"""Why the balancer moves something: the numbers of its decision, for the catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from math import isfinite
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from penstock.balance.plan import Move, MovePlan
+
+_CONSIDERED_AT_MOST = 50
+
+
+def reasons(
+    plan: MovePlan, move: Move, names: Sequence[str], nodes: Sequence[str]
+) -> dict[str, object]:
+    """What one move of a plan rests on, with names instead of numbers.
+
+    Loads of nodes are shares of their capacity, before and after the whole plan; loads of
+    fragments are in cores. Considered were those that the policy was free to move, the busiest
+    first.
+    """
+    before = plan.situation
+    after = replace(before, assignment=plan.assignment)
+    free = [k for k in range(len(names)) if before.free[k]]
+    free.sort(key=lambda k: -before.series.means[k])
+    return {
+        "by": "balancer",
+        "policy": plan.policy,
+        **{
+            key: _rounded(getattr(move, key))
+            for key in ("load", "score", "source_correlation", "target_correlation")
+        },
+        "loads_before": _named(nodes, before.node_loads),
+        "loads_after": _named(nodes, after.node_loads),
+        "considered": {
+            names[k]: _rounded(before.series.means[k]) for k in free[:_CONSIDERED_AT_MOST]
+        },
+        "considered_count": len(free),
+        "moved_with_it": [names[one.operator] for one in plan.moves if one is not move],
+    }
+
+
+def _named(names: Sequence[str], loads: Iterable[float]) -> dict[str, float | None]:
+    return {name: _rounded(load) for name, load in zip(names, loads, strict=True)}
+
+
+def _rounded(number: float) -> float | None:
+    """Four digits, and nothing that JSON has no word for."""
+    return round(float(number), 4) if isfinite(number) else None
