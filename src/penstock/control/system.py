@@ -127,8 +127,9 @@ def _units(deployment: Deployment, submission: int) -> list[Unit]:
 
 def _written_node(network: Network, fragment: Fragment) -> str | None:
     """The node that the queries of a fragment are written to run on; they have to agree."""
-    on = {query.name: query.on for query in network.queries}
-    wished = [(name, on[name]) for name in fragment.queries if on[name]]
+    made = {name for operator in fragment.operators for name in operator.outputs}
+    wished = [(query.name, query.on) for query in network.queries if query.on]
+    wished = [(name, on) for name, on in wished if network.query(name).stream in made]
     for name, node in wished[1:]:
         first, first_node = wished[0]
         if node != first_node:
