@@ -65,10 +65,10 @@ class TestAsking:
         answer = submit(api, max_latency_us=3_000_000)
         assert (answer.status_code, answer.json()) == (
             201,
-            {"name": "ami", "fragments": ["readings", "peaks"]},
+            {"name": "ami", "fragments": ["readings", "peaks"], "unread": []},
         )
         answer = submit(api, "top", "SELECT home FROM peaks")
-        assert answer.json() == {"name": "top", "fragments": ["top"]}
+        assert answer.json() == {"name": "top", "fragments": ["top"], "unread": []}
         (first, second) = api.ask("GET", "/api/queries").json()
         assert (first["name"], first["fragments"]) == ("ami", ["readings", "peaks"])
         assert (second["name"], second["queries"], second["state"]) == ("top", ["top"], "starting")

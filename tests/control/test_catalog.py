@@ -456,3 +456,60 @@ class TestManyAtOnce:
         assert is_told.is_set()
         assert catalog.changes() == 2
         other.close()
+
+
+class TestTaken:
+    """A name that another has is the asker's mistake, not the catalog's trouble."""
+
+    def test_by_a_submission(self, catalog: Catalog) -> None:
+        catalog.add(vars(submission()), [])
+        with pytest.raises(InputError) as refused:
+            catalog.add(vars(submission(number=2)), [])
+        assert str(refused.value) == (
+            "the name ami is taken by another submission. "
+            "Give it another name, or drop the other first."
+        )
+        assert refused.value.exit_code == 1
+
+    def test_by_a_part_of_one(self, catalog: Catalog) -> None:
+        catalog.add(vars(submission()), [UnitRecord("peaks", "fragment", 1)])
+        with pytest.raises(InputError) as refused:
+            catalog.add(vars(submission("two", number=2)), [UnitRecord("peaks", "fragment", 2)])
+        assert str(refused.value) == (
+            "the name peaks is taken by a part of ami. "
+            "Give it another name, or drop the other first."
+        )
+        assert [one.name for one in catalog.submissions()] == ["ami"]
+
+    def test_by_one_that_came_at_the_same_moment(self, catalog: Catalog) -> None:
+        catalog.add(vars(submission()), [])
+        with pytest.raises(InputError) as refused:
+            catalog.add(vars(submission("two", number=1)), [])
+        assert str(refused.value) == (
+            "another submission came at the same moment as two. Submit it again."
+        )
+
+
+class TestTimes:
+    def test_since_when_a_unit_is_well(self, catalog: Catalog) -> None:
+        catalog.add(vars(submission()), [UnitRecord("peaks", "fragment", 1)])
+        catalog.assign(catalog.units()[0], "a")
+        catalog.report("peaks", 1, "running")
+        (first,) = catalog.units()
+        assert first.since_s is not None
+        assert first.assigned_s is not None
+        time.sleep(0.02)
+        catalog.report("peaks", 1, "held back")
+        assert catalog.units()[0].since_s == first.since_s
+        catalog.report("peaks", 1, "failed")
+        failed_s = catalog.units()[0].since_s
+        assert failed_s is not None
+        assert failed_s > first.since_s
+
+    def test_forgiving(self, catalog: Catalog) -> None:
+        catalog.add(vars(submission()), [UnitRecord("peaks", "fragment", 1)])
+        catalog.assign(catalog.units()[0], "a", is_restart=True)
+        catalog.forgive("peaks", 2)
+        assert catalog.units()[0].restarts == 1
+        catalog.forgive("peaks", 1)
+        assert catalog.units()[0].restarts == 0

@@ -112,6 +112,31 @@ class TestSubmitting:
             "Streams from Kafka are named in every file that reads them."
         )
 
+    def test_streams_alone_wait_until_something_reads_them(
+        self, controller: Controller, catalog: TroubledCatalog
+    ) -> None:
+        (readings,) = controller.submit("ami", "yaml", AMI[: AMI.index("queries:")], ".")
+        assert (readings.name, readings.is_unread) == ("readings", True)
+        controller.tick()
+        assert (the(catalog, "readings").node, the(catalog, "readings").is_unread) == (None, True)
+        controller.submit("q", "sql", "SELECT home FROM readings", ".")
+        assert readers(controller, "readings") == ["q"]
+        assert not the(catalog, "readings").is_unread
+        controller.tick()
+        assert the(catalog, "readings").node in ("a", "b")
+        assert refused(lambda: controller.drop("ami")) == (
+            "ami is read by q. Drop those that read it first."
+        )
+
+    def test_readers_are_forgotten_if_it_cannot_be_recorded(
+        self, ami: Controller, catalog: TroubledCatalog
+    ) -> None:
+        catalog.before["add"] = raising(UnreachableError("the catalog is away"))
+        query = "SELECT home FROM peaks"
+        assert refused(lambda: ami.submit("q", "sql", query, ".")) == "the catalog is away"
+        assert readers(ami, "peaks") == []
+        assert readers(ami, "readings") == ["peaks"]
+
     def test_names_that_cannot_be_part_of_an_address(self, controller: Controller) -> None:
         for name in ("", "../x", "a/b", ".hidden", "a b", "a\0b", "a\n", "x" * 201):
             assert refused(lambda name=name: controller.submit(name, "yaml", AMI, ".")) == (  # type: ignore[misc]
@@ -148,6 +173,45 @@ def readers(controller: Controller, stream: str) -> list[str]:
 
 def files(home: Home) -> list[str]:
     return sorted(str(path.relative_to(home.state)) for path in home.state.rglob("*"))
+
+
+class TestTurns:
+    """Assignments change one at a time, whoever asks."""
+
+    @pytest.mark.parametrize("work", ["move", "tick", "submit"])
+    def test_others_wait(self, ami: Controller, catalog: TroubledCatalog, work: str) -> None:
+        def move() -> None:
+            ami.move([MoveRequest("peaks", "b")])
+
+        def submit() -> None:
+            ami.submit("q", "sql", "SELECT home FROM peaks", ".")
+
+        works = {"move": move, "tick": ami.tick, "submit": submit}
+        ended: list[None] = []
+        before = catalog.changes()
+
+        def run_it() -> None:
+            works[work]()
+            ended.append(None)
+
+        other = threading.Thread(target=run_it)
+        with ami._assigning:
+            other.start()
+            other.join(0.2)
+            assert not ended
+            assert catalog.changes() == before
+        other.join(20)
+        assert ended
+
+    def test_a_drop_that_takes_its_time_holds_up_no_decision(
+        self, ami: Controller, catalog: TroubledCatalog
+    ) -> None:
+        dropping = threading.Thread(target=lambda: refused(lambda: ami.drop("ami", 0.5)))
+        dropping.start()
+        until(lambda: the(catalog, "peaks").is_dropped)
+        ami.tick()
+        assert dropping.is_alive()
+        dropping.join()
 
 
 class TestMoving:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from control.made_up import NOW_S, dead, failed, move, node, running, told, unit
-from penstock.control.decisions import decide, may_start
+from penstock.control.decisions import HEALTHY_AFTER_S, decide, may_start
 from penstock.control.records import MoveRecord, NodeRecord, UnitRecord
 
 A, B, C = node("a"), node("b"), node("c")
@@ -297,3 +297,48 @@ class TestWaiting:
         for previous in (None, "a", "b"):
             given = unit("q", "b", 2, previous=previous, released_epoch=2)
             assert not may_start(given, [dead("a"), B], NOW_S)
+
+
+class TestRestartsAreForgiven:
+    def test_after_a_stretch_of_health(self) -> None:
+        well_s = NOW_S - HEALTHY_AFTER_S
+        assert decided([running("q", "a", restarts=2, since_s=well_s)]) == ["q has been well"]
+        assert decided([running("q", "a", restarts=2, since_s=well_s + 1)]) == []
+
+    def test_only_what_runs_and_had_to_be_restarted(self) -> None:
+        assert decided([running("q", "a", since_s=0.0)]) == []
+        assert decided([failed("q", "a", restarts=3, since_s=0.0)]) == []
+        assert decided([running("q", "a", restarts=1, since_s=None)]) == []
+
+
+class TestStreamsNobodyReads:
+    def test_they_are_given_to_nobody(self) -> None:
+        assert decided([unit("q", is_unread=True)]) == []
+
+
+class TestWhatDoesNotStop:
+    """The unit was given to b; a says that it could not stop it."""
+
+    def test_goes_back(self) -> None:
+        there = unit("q", "b", 2, previous="a", released_epoch=0)
+        moving = move(state="moving", error="it hangs")
+        assert decided([there], moves=[moving]) == [
+            "q to a: back to a: it hangs",
+            "move of q failed: it hangs",
+        ]
+
+    def test_unless_it_stopped_after_all(self) -> None:
+        there = running("q", "b", 2, previous="a", released_epoch=1)
+        moving = move(state="moving", error="it hangs")
+        assert decided([there], moves=[moving]) == ["move of q done"]
+
+    def test_what_is_being_dropped_only_ends_its_move(self) -> None:
+        there = unit("q", "b", 2, previous="a", released_epoch=0, is_dropped=True)
+        moving = move(state="moving", error="it hangs")
+        assert decided([there], moves=[moving]) == ["move of q failed: it hangs"]
+
+
+def test_a_failover_that_fails_sends_nothing_back() -> None:
+    there = failed("q", "b", 2, previous="a")
+    moving = move(state="moving", numbers={"by": "failover"})
+    assert decided([there], moves=[moving]) == ["move of q failed: no room"]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from control.rows import RowWriter
+from penstock.control import results as module
 from penstock.control.results import Results, read_results
 from penstock.errors import RunError
 
@@ -128,3 +131,36 @@ def test_a_damaged_manifest_is_refused_by_name(writer: RowWriter) -> None:
     writer.channel.entry(0).write_text("{")
     with pytest.raises(RunError, match=r"the manifest .*00000000\.json is damaged"):
         read(writer)
+
+
+def test_rows_freed_while_they_are_read_are_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = RowWriter(tmp_path / "q")
+    for value in range(3):
+        writer.write(value)
+    channel = writer.channel
+    read = module.pq.read_table
+    freed: list[range] = []
+
+    def read_late(path: Path) -> pa.Table:
+        if not freed:
+            freed.append(channel.free(range(3), 2))
+        return read(path)
+
+    monkeypatch.setattr(module.pq, "read_table", read_late)
+    found = read_results(channel, 0, 100, 0.0, time.sleep)
+    assert found.rows is not None
+    assert (found.rows.to_pydict(), found.next) == ({"x": [2]}, 3)
+
+
+def test_rows_that_somebody_deleted(tmp_path: Path) -> None:
+    writer = RowWriter(tmp_path / "q")
+    writer.write(1)
+    (writer.channel.data / "0-0.parquet").unlink()
+    with pytest.raises(RunError) as error:
+        read_results(writer.channel, None, 100, 0.0, time.sleep)
+    assert str(error.value) == (
+        "rows of q are missing from batch 0 on. "
+        f"Somebody has deleted files in {writer.channel.data}."
+    )

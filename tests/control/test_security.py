@@ -90,9 +90,10 @@ def test_every_route_and_method_asks_for_the_token(api: Api, headers: dict[str, 
         assert answer.headers["WWW-Authenticate"] == "Bearer"
         assert method == "HEAD" or answer.json() == {
             "error": "the token is missing or wrong",
-            "hint": "Send Authorization: Bearer with the token in the system's folder.",
+            "hint": "It is in the file token of the system's folder; "
+            "send it as Authorization: Bearer.",
             "text": "the token is missing or wrong. "
-            "Send Authorization: Bearer with the token in the system's folder.",
+            "It is in the file token of the system's folder; send it as Authorization: Bearer.",
             "exit_code": 3,
         }
     assert state(api) == before

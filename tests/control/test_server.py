@@ -91,7 +91,7 @@ def test_a_wrong_token(served: Served) -> None:
     wrong.close()
     assert str(error.value) == (
         "the token is missing or wrong. "
-        "Send Authorization: Bearer with the token in the system's folder."
+        "It is in the file token of the system's folder; send it as Authorization: Bearer."
     )
     assert error.value.exit_code == 3
 
@@ -101,6 +101,7 @@ def test_what_the_command_line_needs(served: Served) -> None:
     assert client.submit("ami", "yaml", AMI, ".") == {
         "name": "ami",
         "fragments": ["readings", "peaks"],
+        "unread": [],
     }
     with pytest.raises(InputError, match="ami is already running"):
         client.submit("ami", "yaml", AMI, ".")

@@ -10,7 +10,7 @@ from penstock.model.schema import Field, Schema, Shape, TimeColumn, checked_name
 from penstock.model.types import STORABLE, DataType
 
 
-@pytest.mark.parametrize("name", ["a", "A1", "_a", "snake_case", "a__b", "x" * 200])
+@pytest.mark.parametrize("name", ["a", "A1", "_a", "snake_case", "a__b", "x" * 100])
 def test_names_of_letters_digits_and_underscores_are_taken(name: str) -> None:
     assert checked_name(name, "stream") == name
 
@@ -154,3 +154,16 @@ def test_leading_counts_from_the_least_delayed_column(behind: list[int]) -> None
     assert ordered[0].behind_us == 0
     # Nothing is promised that was not promised before.
     assert {TimeColumn(one.column, one.behind_us + delay_us) for one in ordered} == set(times)
+
+
+def test_names_are_not_too_long_for_files_called_after_them() -> None:
+    assert checked_name("x" * 100, "query")
+    with pytest.raises(InputError) as error:
+        checked_name("x" * 101, "query")
+    assert str(error.value) == (
+        f"{'x' * 20}… cannot name a query: it has 101 characters. "
+        "Use at most 100; files are called after it."
+    )
+    assert checked_name("x" * 200, "operator")
+    with pytest.raises(InputError, match=r"it has 201 characters\. Use at most 200"):
+        checked_name("x" * 201, "fragment")

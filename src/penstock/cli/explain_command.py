@@ -90,10 +90,14 @@ def _explain_move(what: Path, number: int, format: Format, home: Path | None) ->
     from penstock.cli.explaining_move import move_text
     from penstock.control.client import Client
 
-    if what != Path("move") or format not in (Format.TEXT, Format.JSON):
+    if what != Path("move"):
         raise UsageError(
-            f"penstock explain {what} {number} --format {format}",
-            hint="Write penstock explain move N, in the form text or json.",
+            f"penstock explain {what} {number} has a number too many",
+            hint="Write penstock explain FILE, or penstock explain move N.",
+        )
+    if format not in (Format.TEXT, Format.JSON):
+        raise UsageError(
+            f"a move cannot be explained as {format}", hint="Choose --format text or json."
         )
     found = Client.of(system_home(home)).explain(number)
     is_text = format is Format.TEXT

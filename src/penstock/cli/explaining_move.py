@@ -23,7 +23,7 @@ def move_text(move: Mapping[str, Any]) -> str:
     """Everything known about a move: who wanted it, what for, what it rests on, what it took."""
     lines = [
         f"move {move['id']}: {move['unit']} {move['source']} → {move['target']}, {move['state']}",
-        f"  {_BY[move['by']]}: {move['reason']}",
+        f"  {_BY[move['by']]}" + (f": {move['reason']}" if move["reason"] != "asked for" else ""),
     ]
     lines += [f"  failed: {move['error']}"] * bool(move["error"])
     numbers = move["numbers"]

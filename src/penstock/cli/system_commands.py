@@ -141,7 +141,9 @@ def submit(
     if json:
         _print_json(made)
     else:
-        print(f"running as {made['name']}: {', '.join(made['fragments'])}")
+        parts = [", ".join(made["fragments"])] * bool(made["fragments"])
+        parts += [f"once something reads it, {one}" for one in made["unread"]]
+        _print_line(f"running as {made['name']}: {'; '.join(parts)}")
 
 
 def ls(home: HomeOption = None, json: JsonOption = False) -> None:
@@ -284,11 +286,13 @@ def down(home: HomeOption = None) -> None:
 
 def _print_line(text: str) -> None:
     """A line; in a terminal that is too narrow for it, what does not fit is set in."""
-    if not sys.stdout.isatty() and "COLUMNS" not in os.environ:
-        print(text)
-        return
-    width = shutil.get_terminal_size().columns
-    print(textwrap.fill(text, width, subsequent_indent=" " * 10, break_on_hyphens=False))
+    print(textwrap.fill(text, _width(), subsequent_indent=" " * 10, break_on_hyphens=False))
+
+
+def _width() -> int:
+    """How much room there is in a line; in a file or a pipe, as much as it takes."""
+    is_narrow = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return shutil.get_terminal_size().columns if is_narrow else 100_000
 
 
 def _print_table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]], otherwise: str) -> None:
@@ -296,7 +300,12 @@ def _print_table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]], otherw
     if not rows:
         print(otherwise)
         return
-    widths = [max(len(row[k]) for row in [heads, *rows]) for k in range(len(heads))]
+    widths = [max(len(row[k]) for row in [heads, *rows]) for k in range(len(heads) - 1)]
+    room = max(20, _width() - sum(widths) - 2 * len(widths) - 1)
     for row in [heads, *rows]:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        print(f" {'  '.join(cells)}".rstrip())
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        start = f" {''.join(f'{cell}  ' for cell in cells)}"
+        last = textwrap.wrap(row[-1], room, break_long_words=False) or [""]
+        print(f"{start}{last[0]}".rstrip())
+        for more in last[1:]:
+            print(f"{' ' * len(start)}{more}")

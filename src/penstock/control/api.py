@@ -264,7 +264,11 @@ def _add_acting(app: FastAPI, controller: Controller, on_down: Callable[[], None
         units = controller.submit(
             asked.name, asked.kind, asked.text, asked.folder, asked.max_latency_us
         )
-        return {"name": asked.name, "fragments": [unit.name for unit in units]}
+        return {
+            "name": asked.name,
+            "fragments": [unit.name for unit in units if not unit.is_unread],
+            "unread": [unit.name for unit in units if unit.is_unread],
+        }
 
     @app.delete("/api/queries/{name}", summary="Stop a submission and forget it")
     def drop(name: str) -> Answer:

@@ -59,7 +59,7 @@ def _host(origin: str) -> str | None:
 
 
 def _refused(status: int, why: str = "only plain requests are answered") -> JSONResponse:
-    hint = "Send Authorization: Bearer with the token in the system's folder."
+    hint = "It is in the file token of the system's folder; send it as Authorization: Bearer."
     headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
     body = {"error": why, "hint": hint, "text": f"{why}. {hint}", "exit_code": 3}
     return JSONResponse(body, status, headers)

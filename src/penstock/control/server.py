@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import uvicorn
@@ -40,12 +41,15 @@ def main(arguments: list[str]) -> int:
 
 def serve(home: Home, port: int) -> None:
     """Answers requests and makes decisions until asked to stop."""
-    listening = _bound(port)
+    with closing(_bound(port)) as listening, closing(Catalog(home.catalog_url)) as catalog:
+        catalog.prepare()
+        check_nodes(catalog)
+        catalog.adopt()
+        _serve(home, catalog, listening)
+
+
+def _serve(home: Home, catalog: Catalog, listening: socket.socket) -> None:
     port = listening.getsockname()[1]
-    catalog = Catalog(home.catalog_url)
-    catalog.prepare()
-    check_nodes(catalog)
-    catalog.adopt()
     controller, host = Controller(home, catalog), LocalHost(home)
     down = threading.Event()
     app = make_app(home, catalog, controller, down.set)
@@ -72,7 +76,6 @@ def serve(home: Home, port: int) -> None:
         if down.is_set():
             host.stop(catalog.nodes())
             home.forget_address()
-        catalog.close()
 
 
 def _bound(port: int) -> socket.socket:
