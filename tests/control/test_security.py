@@ -60,6 +60,7 @@ def test_the_walk_is_complete(api: Api) -> None:
         ("DELETE", "/api/queries/{name}"),
         ("GET", "/api/fragments"),
         ("GET", "/api/moves"),
+        ("GET", "/api/moves/{number}"),
         ("POST", "/api/moves"),
         ("GET", "/api/events"),
         ("GET", "/api/logs/{name}"),

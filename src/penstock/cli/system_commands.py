@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_text
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -286,7 +287,9 @@ def down(home: HomeOption = None) -> None:
 
 def _print_line(text: str) -> None:
     """A line; in a terminal that is too narrow for it, what does not fit is set in."""
-    print(textwrap.fill(text, _width(), subsequent_indent=" " * 10, break_on_hyphens=False))
+    whole = re.sub(r"(\d) s\b", "\\1\N{NO-BREAK SPACE}s", text)
+    filled = textwrap.fill(whole, _width(), subsequent_indent=" " * 10, break_on_hyphens=False)
+    print(filled.replace("\N{NO-BREAK SPACE}", " "))
 
 
 def _width() -> int:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from penstock.control.home import Home
 from penstock.errors import InputError, PenstockError, RunError, UnreachableError, UsageError
 
-_KINDS: dict[int, type[PenstockError]] = {
+KINDS: dict[int, type[PenstockError]] = {
     1: InputError,
     2: UsageError,
     3: UnreachableError,
@@ -175,7 +175,7 @@ def _part(name: str) -> str:
 def _error(answer: httpx.Response) -> PenstockError:
     try:
         told = answer.json()
-        return _KINDS[told["exit_code"]](told["text"])
+        return KINDS[told["exit_code"]](told["text"])
     except (ValueError, KeyError, TypeError):
         return _no_controller(answer)
 

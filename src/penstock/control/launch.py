@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import time
@@ -12,7 +13,7 @@ from pathlib import Path
 import psutil
 
 from penstock.control.catalog import Catalog
-from penstock.control.client import Client
+from penstock.control.client import KINDS, Client
 from penstock.control.home import Home
 from penstock.control.records import NodeRecord
 from penstock.control.versions import check_controller, check_nodes
@@ -20,6 +21,7 @@ from penstock.errors import RunError, UnreachableError
 from penstock.model.network import NodeSpec
 
 _LOOK_EVERY_S = 0.1
+_LOGGED = re.compile(r"^\S+ \S+ (INFO|WARNING|ERROR) ")
 
 # Controllers outlive whoever started them; a process that is let go of here would be complained
 # about.
@@ -87,7 +89,8 @@ def _start_controller(home: Home, port: int, patience_s: float) -> None:
     until_s = time.monotonic() + patience_s
     while not is_up(home):
         if process.poll() is not None or time.monotonic() > until_s:
-            raise RunError(
+            # It ends with the code of what went wrong.
+            raise KINDS.get(process.returncode, RunError)(
                 f"the controller did not start: {_last_line(home.log('controller'))}",
                 hint=f"Details are in {home.log('controller')}.",
             )
@@ -95,8 +98,9 @@ def _start_controller(home: Home, port: int, patience_s: float) -> None:
 
 
 def _last_line(log: Path) -> str:
+    """What a process said last, without the time and the level of the line."""
     lines = log.read_text(errors="replace").splitlines() if log.exists() else []
-    return lines[-1] if lines else "it said nothing"
+    return _LOGGED.sub("", lines[-1]) if lines else "it said nothing"
 
 
 def _await_nodes(client: Client, home: Home, patience_s: float) -> None:

@@ -1,0 +1,128 @@
+"""What the commands of a system print, from answers as a controller gives them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from penstock.cli import system_commands as module
+from penstock.cli.main import app
+
+EVENTS = [
+    {
+        "at_s": 0.0,
+        "kind": "recovery",
+        "subject": "big",
+        "text": "works on a after 17.3 s: silence 5.0 s, decision 0.0 s, first batch 9.6 s",
+        "numbers": {"move": 2},
+    }
+]
+MOVE = {
+    "id": 1,
+    "unit": "big",
+    "source": "a",
+    "target": "b",
+    "state": "done",
+    "created_s": 0.0,
+    "ended_s": 2.0,
+    "pause_s": 0.456,
+    "reason": "asked for",
+    "error": "",
+}
+
+
+class ToyClient:
+    """Answers what it was told to."""
+
+    def __init__(self, answers: dict[str, Any]) -> None:
+        self._answers = answers
+
+    def get(self, path: str, **_: object) -> Any:
+        return self._answers[path]
+
+    def submit(self, *_: object) -> Any:
+        return self._answers["submit"]
+
+    def move(self, *_: object) -> Any:
+        return {"id": 1}
+
+    def await_move(self, _: int) -> Any:
+        return {**self._answers["move"], "pause_s": None}
+
+    def await_pause(self, _: int) -> Any:
+        return self._answers["move"]
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """What a command prints, in lines as wide as ``columns``."""
+    monkeypatch.setattr(module.time, "localtime", lambda _: (1970, 1, 1, 9, 5, 7, 3, 1, 0))
+
+    def run(arguments: str, columns: int = 300, **answers: Any) -> str:
+        monkeypatch.setattr(module, "_client", lambda _: ToyClient(answers))
+        done = CliRunner().invoke(app, arguments.split(), env={"COLUMNS": str(columns)})
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    return run
+
+
+def test_events(said: Callable[..., str]) -> None:
+    answers = {"/api/events": EVENTS}
+    assert said("events", **answers) == (
+        "09:05:07  recovery  big: works on a after 17.3 s: "
+        "silence 5.0 s, decision 0.0 s, first batch 9.6 s\n"
+    )
+    assert json.loads(said("events --json", **answers)) == EVENTS
+    assert said("events", **{"/api/events": []}) == "nothing has happened yet\n"
+
+
+def test_a_number_stays_with_its_unit_where_lines_are_short(said: Callable[..., str]) -> None:
+    assert said("events", columns=65, **{"/api/events": EVENTS}) == (
+        "09:05:07  recovery  big: works on a after 17.3 s: silence 5.0 s,\n"
+        "          decision 0.0 s, first batch 9.6 s\n"
+    )
+
+
+def test_a_move_and_its_pause(said: Callable[..., str]) -> None:
+    assert said("move big b", move=MOVE) == (
+        "09:05:07  move 1: big a → b done in 2.0 s, paused 0.46 s: asked for\n"
+    )
+
+
+def test_streams_that_wait_for_a_reader(said: Callable[..., str], tmp_path: Any) -> None:
+    (tmp_path / "ami.yaml").write_text("")
+    made = {"name": "ami", "fragments": ["readings", "peaks"], "unread": ["spare"]}
+    assert said(f"submit {tmp_path / 'ami.yaml'}", submit=made) == (
+        "running as ami: readings, peaks; once something reads it, spare\n"
+    )
+
+
+def test_a_table_in_a_narrow_terminal(said: Callable[..., str]) -> None:
+    node = {
+        "name": "a",
+        "state": "up",
+        "utilisation": 0.5,
+        "cores": 2,
+        "memory_bytes": 2**29,
+        "runs": ["one", "two", "three", "four", "five"],
+    }
+    assert said("nodes", columns=52, **{"/api/nodes": [node]}) == (
+        " node  state  cpu       memory  runs\n"
+        " a     up     50% of 2  512 MB  one, two, three,\n"
+        "                                four, five\n"
+    )
+
+
+def test_explaining_a_move_takes_its_word_and_a_number(tmp_path: Any) -> None:
+    for arguments, text in (
+        (["explain", "ami.yaml", "3"], "penstock explain ami.yaml 3 has a number too many"),
+        (["explain", "move", "3", "--format", "sql"], "a move cannot be explained as sql"),
+    ):
+        done = CliRunner().invoke(app, arguments)
+        assert text in str(done.exception)
+        assert getattr(done.exception, "exit_code", None) == 2
