@@ -20,7 +20,7 @@ from penstock import __version__
 from penstock.control.catalog import Catalog
 from penstock.control.decisions import may_start
 from penstock.control.records import MoveRecord, NodeRecord, Submission, UnitRecord
-from penstock.control.recovery import pause_s, recovery_text, time_spent
+from penstock.control.resuming import Resuming
 from penstock.control.system import System, Unit, assembled
 from penstock.control.versions import check_system
 from penstock.errors import InputError, PenstockError
@@ -96,8 +96,7 @@ class Agent:
         self._told: dict[str, str] = {}
         # What could not be stopped, and when it was last tried.
         self._stuck: dict[str, float] = {}
-        # What was started here and has not got through a batch yet.
-        self._resuming: dict[str, UnitRecord] = {}
+        self._resuming = Resuming(node.name, catalog, worker.milestones, lease_s)
         self._refusal: PenstockError | None = None
         self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix=f"units-{node.name}")
         self._system: tuple[tuple[Submission, ...], System] = ((), System())
@@ -232,8 +231,9 @@ class Agent:
         return True
 
     def _forget(self, name: str) -> None:
-        for known in (self._owned, self._stuck, self._resuming):
-            known.pop(name, None)
+        self._resuming.forget(name)
+        self._owned.pop(name, None)
+        self._stuck.pop(name, None)
 
     def _stop_all(self) -> None:
         """Stops everything and says so; the lease is held until then."""
@@ -365,7 +365,7 @@ class Agent:
             log.exception("%s did not start", name)
             self._fail(name, epoch, _told(error))
             return
-        self._resuming[name] = record
+        self._resuming.begin(record)
         self._catalog.report(name, epoch, "running")
         self._told[name] = "running"
         took_s = time.monotonic() - began_s
@@ -445,43 +445,12 @@ class Agent:
                 if self._told.get(name) != state:
                     self._catalog.report(name, epoch, state)
                     self._told[name] = state
-                self._look_for_first_batch(name)
-
-    def _look_for_first_batch(self, name: str) -> None:
-        """Once a unit has got through its first batch, says what the time until then went into."""
-        record = self._resuming.get(name)
-        if record is None:
-            return
-        reached_s = dict(self._worker.milestones(name))
-        if record.kind == "intake":
-            reached_s.setdefault("started_s", time.time())
-        elif "first_batch_s" not in reached_s:
-            return
-        del self._resuming[name]
-        # By the catalog's clock, like all other times of the unit.
-        ahead_s = self._catalog.now_s() - time.time()
-        reached_s = {key: at_s + ahead_s for key, at_s in reached_s.items()}
-        self._tell_resumed(record, reached_s)
-
-    def _tell_resumed(self, record: UnitRecord, reached_s: Mapping[str, float]) -> None:
-        stood_s = pause_s(record, reached_s, self._lease_s)
-        if stood_s is None:
-            return
-        spent = time_spent(record, reached_s, self._lease_s)
-        move = self._catalog.end_pause(record, stood_s, {"spent": spent} if spent else {})
-        number = {} if move is None else {"move": move.id}
-        if spent:
-            text = recovery_text(self.name, stood_s, spent)
-            numbers = {**number, "pause_s": stood_s, **spent}
-            self._catalog.tell("recovery", record.name, text, **numbers)
-        else:
-            text = f"{record.previous} → {self.name} paused for {stood_s:.2f} s"
-            self._catalog.tell("pause", record.name, text, **number, pause_s=stood_s)
+                self._resuming.look(name)
 
     def _finish(self, name: str, epoch: int) -> None:
         measured = self._worker.measurements().get("fragments", {})
         last = measured.get(name, {}) if isinstance(measured, dict) else {}
-        self._look_for_first_batch(name)
+        self._resuming.look(name)
         if not self._end(name):
             return
         self._catalog.report(name, epoch, "finished", measured=last)
