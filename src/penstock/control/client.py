@@ -104,7 +104,7 @@ class Client:
 
         return await_that(ended, patience_s, f"move {number} is not done")
 
-    def await_pause(self, number: int, patience_s: float = 5.0) -> dict[str, Any]:
+    def await_pause(self, number: int, patience_s: float = 10.0) -> dict[str, Any]:
         """A move that is done, with its pause if the first batch comes in time.
 
         Where nothing arrives there is no batch, and nothing has been waited for.
