@@ -15,6 +15,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from py4j.java_gateway import JavaClass
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -25,7 +26,9 @@ from penstock.spark.sources.beats import BEAT
 from penstock.spark.sources.channel_reader import ChannelReader, FilePart
 from penstock.spark.sources.intake import Offset
 
-_CONNECTOR = "org.apache.spark.sql.connector"
+_SQL = "org.apache.spark.sql"
+_CONNECTOR = f"{_SQL}.connector"
+_FILES = f"{_SQL}.execution.datasources"
 _READ_SUPPORT = "org.apache.spark.sql.execution.datasources.parquet.ParquetReadSupport"
 # What Spark's own scan tells the reader in every task.
 _READER_SETTINGS = (
@@ -47,20 +50,21 @@ def channel_frame(session: SparkSession, reader: ChannelReader, schema: Schema) 
     """
     spark = _Spark(session, schema, reader.event_time is not None)
     table = _Table(spark, reader)
-    sql = spark.jvm.org.apache.spark.sql
-    nothing = spark.jvm.scala.Option.empty()
-    relation = sql.catalyst.streaming.StreamingRelationV2(
+    streaming = f"{_SQL}.catalyst.streaming"
+    nothing = spark.java("scala.Option").empty()
+    relation = spark.java(f"{streaming}.StreamingRelationV2")(
         nothing,
         reader.channel.folder.name,
         table,
-        sql.util.CaseInsensitiveStringMap.empty(),
-        sql.catalyst.types.DataTypeUtils.toAttributes(spark.whole),
+        spark.java(f"{_SQL}.util.CaseInsensitiveStringMap").empty(),
+        spark.java(f"{_SQL}.catalyst.types.DataTypeUtils").toAttributes(spark.whole),
         nothing,
         nothing,
         nothing,
-        getattr(getattr(sql.catalyst.streaming, "Unassigned$"), "MODULE$"),
+        getattr(spark.java(f"{streaming}.Unassigned$"), "MODULE$"),
     )
-    return DataFrame(sql.classic.Dataset.ofRows(spark.session, relation), session)
+    rows = spark.java(f"{_SQL}.classic.Dataset").ofRows(spark.session, relation)
+    return DataFrame(rows, session)
 
 
 class _Spark:
@@ -68,57 +72,69 @@ class _Spark:
 
     def __init__(self, session: SparkSession, schema: Schema, has_beats: bool) -> None:
         context = session.sparkContext
-        gateway: Any = context._gateway
-        jvm: Any = context._jvm
-        ensure_callback_server_started(gateway)
-        self.gateway, self.jvm = gateway, jvm
+        self._gateway: Any = context._gateway
+        ensure_callback_server_started(self._gateway)
         self.session: Any = session._jsparkSession
         self._context: Any = context._jsc
         self._data = self._struct(spark_ddl(schema))
         self._constant = self._struct(f"`{BEAT}` boolean" if has_beats else "")
         marked = f"{spark_ddl(schema)}, `{BEAT}` boolean" if has_beats else spark_ddl(schema)
         self.whole = self._struct(marked)
-        self._sql: Any = self.jvm.org.apache.spark.sql
         self._has_beats = has_beats
         self._values = {mark: self._constants(mark) for mark in (False, True)}
-        self._nowhere = self.gateway.new_array(self.jvm.String, 0)
-        self._no_metadata = self.jvm.PythonUtils.toScalaMap(self.jvm.java.util.HashMap())
+        self._nowhere = self.array("java.lang.String")
+        self.no_map = self.java("java.util.HashMap")()
+        python_utils = self.java("org.apache.spark.api.python.PythonUtils")
+        self._no_metadata = python_utils.toScalaMap(self.no_map)
+        self._path = self.java("org.apache.spark.paths.SparkPath").fromPathString
         self._factory: Any = None
+        self.capabilities = self.java("java.util.HashSet")()
+        self.capabilities.add(self.java(f"{_CONNECTOR}.catalog.TableCapability").MICRO_BATCH_READ)
+        self.columnar = self.java(f"{_CONNECTOR}.read.Scan$ColumnarSupportMode").SUPPORTED
+        self.no_metrics = self.array(f"{_CONNECTOR}.metric.CustomMetric")
+        self.no_task_metrics = self.array(f"{_CONNECTOR}.metric.CustomTaskMetric")
+
+    def java(self, name: str) -> Any:
+        """A Java class by its full name.
+
+        ``jvm.org.apache…`` would ask Java about every package on the way, and Java would look
+        through all its archives for a class of that name, several milliseconds each time.
+        """
+        return JavaClass(name, self._gateway._gateway_client)
 
     def _struct(self, ddl: str) -> Any:
         written = StructType.fromDDL(ddl) if ddl else StructType([])
         return self.session.parseDataType(written.json())
 
     def _constants(self, mark: bool) -> Any:
-        values = self.array(self.jvm.Object, [mark] if self._has_beats else [])
-        return self._sql.catalyst.expressions.GenericInternalRow(values)
+        values = self.array("java.lang.Object", [mark] if self._has_beats else [])
+        return self.java(f"{_SQL}.catalyst.expressions.GenericInternalRow")(values)
 
-    def array(self, kind: Any, members: Sequence[object]) -> Any:
-        """A Java array."""
-        made = self.gateway.new_array(kind, len(members))
+    def array(self, kind: str, members: Sequence[object] = ()) -> Any:
+        """A Java array of a class."""
+        made = self._gateway.new_array(self.java(kind), len(members))
         for at, one in enumerate(members):
             made[at] = one
         return made
 
     def offset(self, offset: Offset) -> Any:
         """An offset as Spark keeps it in its log."""
-        return self._sql.execution.streaming.runtime.SerializedOffset(json.dumps(offset))
+        kind = f"{_SQL}.execution.streaming.runtime.SerializedOffset"
+        return self.java(kind)(json.dumps(offset))
 
     def partitions(self, tasks: Sequence[Sequence[FilePart]]) -> Any:
         """What each task is to read."""
         made = [self._partition(at, parts) for at, parts in enumerate(tasks)]
-        return self.array(self._sql.connector.read.InputPartition, made)
+        return self.array(f"{_CONNECTOR}.read.InputPartition", made)
 
     def _partition(self, index: int, parts: Sequence[FilePart]) -> Any:
-        files = self._sql.execution.datasources
-        made = self.array(files.PartitionedFile, [self._file(one) for one in parts])
-        return files.FilePartition(index, made)
+        made = self.array(f"{_FILES}.PartitionedFile", [self._file(one) for one in parts])
+        return self.java(f"{_FILES}.FilePartition")(index, made)
 
     def _file(self, part: FilePart) -> Any:
-        path = self.jvm.org.apache.spark.paths.SparkPath.fromPathString(str(part.path))
-        return self._sql.execution.datasources.PartitionedFile(
+        return self.java(f"{_FILES}.PartitionedFile")(
             self._values[part.is_beat],
-            path,
+            self._path(str(part.path)),
             part.start,
             part.length,
             self._nowhere,
@@ -143,17 +159,17 @@ class _Spark:
         hadoop.set("spark.sql.caseSensitive", "true")
         hadoop.set("parquet.read.support.class", _READ_SUPPORT)
         hadoop.set("org.apache.spark.sql.parquet.row.requested_schema", self._data.json())
-        shared = self.jvm.org.apache.spark.util.SerializableConfiguration(hadoop)
-        files = self._sql.execution.datasources
-        return files.v2.parquet.ParquetPartitionReaderFactory(
+        shared = self.java("org.apache.spark.util.SerializableConfiguration")(hadoop)
+        options = self.java(f"{_FILES}.parquet.ParquetOptions")(self._no_metadata, conf)
+        return self.java(f"{_FILES}.v2.parquet.ParquetPartitionReaderFactory")(
             conf,
             self._context.broadcast(shared),
             self._data,
             self._data,
             self._constant,
-            self.gateway.new_array(self._sql.sources.Filter, 0),
-            self.jvm.scala.Option.empty(),
-            files.parquet.ParquetOptions(self._no_metadata, conf),
+            self.array(f"{_SQL}.sources.Filter"),
+            self.java("scala.Option").empty(),
+            options,
         )
 
 
@@ -181,17 +197,14 @@ class _Table(_Behind):
         return self._spark.whole
 
     def columns(self) -> Any:
-        util = self._spark.jvm.org.apache.spark.sql.connector.catalog.CatalogV2Util
-        return util.structTypeToV2Columns(self._spark.whole)
+        util = self._spark.java(f"{_CONNECTOR}.catalog.CatalogV2Util$")
+        return getattr(util, "MODULE$").structTypeToV2Columns(self._spark.whole)
 
     def capabilities(self) -> Any:
-        found = self._spark.jvm.java.util.HashSet()
-        catalog = self._spark.jvm.org.apache.spark.sql.connector.catalog
-        found.add(catalog.TableCapability.MICRO_BATCH_READ)
-        return found
+        return self._spark.capabilities
 
     def properties(self) -> Any:
-        return self._spark.jvm.java.util.HashMap()
+        return self._spark.no_map
 
     def newScanBuilder(self, options: object) -> _ScanBuilder:
         return _ScanBuilder(self._spark, self._reader)
@@ -227,16 +240,13 @@ class _Scan(_Behind):
         return _Stream(self._spark, self._reader)
 
     def supportedCustomMetrics(self) -> Any:
-        metric = self._spark.jvm.org.apache.spark.sql.connector.metric
-        return self._spark.array(metric.CustomMetric, [])
+        return self._spark.no_metrics
 
     def reportDriverMetrics(self) -> Any:
-        metric = self._spark.jvm.org.apache.spark.sql.connector.metric
-        return self._spark.array(metric.CustomTaskMetric, [])
+        return self._spark.no_task_metrics
 
     def columnarSupportMode(self) -> Any:
-        read = self._spark.jvm.org.apache.spark.sql.connector.read
-        return getattr(read, "Scan$ColumnarSupportMode").SUPPORTED
+        return self._spark.columnar
 
     class Java:
         implements = (f"{_CONNECTOR}.read.Scan",)
@@ -268,8 +278,8 @@ class _Stream(_Behind):
         return self._spark.offset(json.loads(text))
 
     def getDefaultReadLimit(self) -> Any:
-        limits = self._spark.jvm.org.apache.spark.sql.connector.read.streaming
-        return limits.ReadLimit.maxRows(self.reader.max_rows)
+        limit = self._spark.java(f"{_CONNECTOR}.read.streaming.ReadLimit")
+        return limit.maxRows(self.reader.max_rows)
 
     @_kept
     def latestOffset(self, start: Any, limit: Any) -> Any:
