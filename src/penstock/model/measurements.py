@@ -28,7 +28,8 @@ class FragmentStatus:
     """How a fragment is doing.
 
     Rows out are counted since the fragment first started; rows in, batches and the time it was busy
-    since it was started on its node. Rates and times are over the last batches. Latency is from the
+    since it was started on its node. Rates and times are over the last batches; the backlog is
+    what lies in its input channels and is in no batch yet. Latency is from the
     moment the oldest rows behind a batch of results entered the system until the batch is out;
     None where no batch had any.
     """
@@ -43,5 +44,6 @@ class FragmentStatus:
     watermark_ms: int | None
     is_finished: bool
     busy_ms: int = 0
+    backlog_rows: int = 0
     latency_p50_s: float | None = None
     latency_p99_s: float | None = None

@@ -15,6 +15,7 @@ from penstock.model.measurements import FragmentStatus
 from penstock.model.network import Network
 from penstock.model.sources import FileSink, GeneratorSource, KafkaSink, KafkaSource, Sink, Stream
 from penstock.place.pruning import needed_columns
+from penstock.place.rhythm import round_us
 from penstock.spark.channels.channel import Writer
 from penstock.spark.compile import compile_fragment, watermarked
 from penstock.spark.failures import explained, is_passing
@@ -43,6 +44,7 @@ _LOOK_EVERY_S = 0.005
 class NodeOptions:
     """How a node runs its fragments.
 
+    ``trigger_ms``: how often a fragment looks for new rows where no query behind it allows less.
     ``retained_rows``: how much of a result is kept when nobody has registered to read it; None
     keeps all of it.
     """
@@ -222,7 +224,7 @@ class Node:
             self._state.fragment(fragment.name),
             running.epoch,
             sinks,
-            self._options.trigger_ms,
+            round_us(running.network, fragment, 1_000 * self._options.trigger_ms) // 1_000,
             running.arrived_s,
         )
 
@@ -362,7 +364,10 @@ class Node:
         running, folder = self._running[name], self._state.fragment(name)
         if running.run is not None:
             running.progress.take(running.run.query.recentProgress)
-        status = running.progress.status(folder.rows_out()["rows"], folder.is_finished)
+        status = replace(
+            running.progress.status(folder.rows_out()["rows"], folder.is_finished),
+            backlog_rows=sum(reader.unread_rows() for reader in running.readers),
+        )
         latencies = sorted(running.run.latencies_s) if running.run is not None else []
         if not latencies:
             return status

@@ -242,3 +242,18 @@ def test_a_reader_that_comes_late_begins_with_what_is_kept(feeding: Feeding) -> 
     late = feeding.reader("new")
     assert late.first() == {"next": 2}
     assert read(late, late.first(), late.latest(late.first())) == [2, 3]
+
+
+def test_the_backlog_is_what_no_batch_has_taken(feeding: Feeding) -> None:
+    reader = feeding.reader(max_rows=5)
+    assert reader.unread_rows() == 0
+    feeding.put(4)
+    feeding.put(3)
+    start = reader.first()
+    end = reader.latest(start)
+    reader.parts(start, end)
+    assert reader.unread_rows() == 3
+    feeding.put(2)
+    assert reader.unread_rows() == 5
+    reader.parts(end, reader.latest(end))
+    assert reader.unread_rows() == 0

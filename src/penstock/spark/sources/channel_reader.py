@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,6 +63,8 @@ class ChannelReader:
     failure: BaseException | None = field(default=None, init=False)
     arrived_s: float | None = field(default=None, init=False)
     _has_planned: bool = field(default=False, init=False)
+    _planned_to: int | None = field(default=None, init=False)
+    _unread: deque[tuple[int, int]] = field(default_factory=deque, init=False)
 
     def first(self) -> Offset:
         """The offset before all rows that are still kept."""
@@ -97,6 +100,7 @@ class ChannelReader:
 
     def parts(self, start: Offset, end: Offset) -> list[list[FilePart]]:
         """What to read for a batch, by task; reading it again gives the same rows."""
+        self._planned_to = _next(end)
         if start == end:
             return []
         tasks = _shared_out(list(self._files(start, end)), self.parallelism)
@@ -133,6 +137,19 @@ class ChannelReader:
             _write_beat(path, self.event_time, watermark_us)
         size = path.stat().st_size
         return FilePart(path, 0, size, size, is_beat=True)
+
+    def unread_rows(self) -> int:
+        """The rows in the channel that no batch has been planned with yet.
+
+        Every manifest is opened once for this, however often it is asked.
+        """
+        if self._planned_to is None:
+            return 0
+        while self._unread and self._unread[0][0] < self._planned_to:
+            self._unread.popleft()
+        start = self._unread[-1][0] + 1 if self._unread else self._planned_to
+        self._unread.extend((one.sequence, one.rows) for one in self.channel.newer(start))
+        return sum(rows for _, rows in self._unread)
 
     def commit(self, end: Offset) -> None:
         """Takes note that nothing before ``end`` will be read again."""
