@@ -17,9 +17,7 @@ READINGS = stream_of("readings")
 def rounds_us(*limits_us: int | None) -> int:
     """The round of the one fragment behind queries with these limits."""
     only = filtered("only", input_of(READINGS))
-    queries = [
-        Query(f"q{at}", "only", MemorySink(), limit) for at, limit in enumerate(limits_us)
-    ]
+    queries = [Query(f"q{at}", "only", MemorySink(), limit) for at, limit in enumerate(limits_us)]
     network = Network((READINGS,), (only,), tuple(queries))
     (fragment,) = fuse(network)
     return round_us(network, fragment, SHORTEST_US)

@@ -1,0 +1,174 @@
+"""A real system at the service of a study: nodes as processes of their own, watched at work."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from penstock.control.client import Client
+from penstock.control.home import Home
+from penstock.control.launch import bring_down, bring_up
+from penstock.errors import RunError
+from penstock.model.network import NodeSpec
+from penstock.spark.channels.channel import Channel
+
+_LOOK_EVERY_S = 1.0
+_DROPPED_WITHIN_S = 60.0
+_READER = "study"
+_MEMORY_BYTES = 1536 << 20
+
+
+@dataclass(frozen=True)
+class Look:
+    """A system at one moment: how busy each node is, and what lies unread before each fragment."""
+
+    at_s: float
+    utilisation: Mapping[str, float]
+    backlog_rows: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """A batch of results: when it was out, how long after its oldest rows had come in, its rows."""
+
+    query: str
+    at_s: float
+    latency_s: float
+    rows: int
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What was seen of one submission while it ran."""
+
+    looks: tuple[Look, ...]
+    delivered: tuple[Delivered, ...]
+    assignment: Mapping[str, str]
+    moves: tuple[Mapping[str, Any], ...]
+
+    def since(self, start_s: float) -> Watched:
+        """What was seen from then on."""
+        return Watched(
+            tuple(one for one in self.looks if one.at_s >= start_s),
+            tuple(one for one in self.delivered if one.at_s >= start_s),
+            self.assignment,
+            tuple(one for one in self.moves if one["created_s"] >= start_s),
+        )
+
+    def mean_utilisation(self, node: str) -> float:
+        """The share of its cores that a node used, over all looks."""
+        known = [one.utilisation.get(node, 0.0) for one in self.looks]
+        return sum(known) / len(known) if known else 0.0
+
+    def latencies_s(self) -> list[float]:
+        """The latency of every batch of results, from small to large."""
+        return sorted(one.latency_s for one in self.delivered)
+
+    def backlog_rows(self) -> list[int]:
+        """All that lay unread, look by look."""
+        return [sum(one.backlog_rows.values()) for one in self.looks]
+
+
+class LiveSystem:
+    """A running system and a client of it."""
+
+    def __init__(self, client: Client, home: Home, nodes: Sequence[str]) -> None:
+        self.client = client
+        self.nodes = tuple(nodes)
+        self._home = home
+
+    def watch(
+        self,
+        name: str,
+        text: str,
+        queries: Sequence[str],
+        seconds: float | None,
+        say: Callable[[str], None],
+    ) -> Watched:
+        """Submits a deployment, watches it for so long, or until it has finished, and drops it."""
+        known = len(self._moves())
+        channels = {query: self._channel(query) for query in queries}
+        self.client.submit(name, "yaml", text, str(self._home.path))
+        looks: list[Look] = []
+        delivered: list[Delivered] = []
+        places = dict.fromkeys(queries, 0)
+        started_s = time.monotonic()
+        while seconds is None or time.monotonic() - started_s < seconds:
+            time.sleep(_LOOK_EVERY_S)
+            fragments = self.client.get("/api/fragments")
+            looks.append(self._look(fragments))
+            delivered += self._delivered(channels, places)
+            self._check(fragments)
+            if seconds is None and all(one["state"] == "finished" for one in fragments):
+                break
+            unread = sum(_backlog(fragments).values())
+            say(f"{name}: {len(delivered)} batches of results, {unread:,} rows unread")
+        moves = self._moves()[known:]
+        assignment = {one["name"]: str(one["node"]) for one in fragments}
+        self._drop(name)
+        return Watched(tuple(looks), tuple(delivered), assignment, tuple(moves))
+
+    def _channel(self, query: str) -> Channel:
+        channel = Channel.open(self._home.state / "channels" / query)
+        channel.register(_READER)
+        return channel
+
+    def _moves(self) -> list[Mapping[str, Any]]:
+        moves: list[Mapping[str, Any]] = self.client.get("/api/moves", last=1_000)
+        return sorted(moves, key=lambda one: int(one["id"]))
+
+    def _look(self, fragments: Sequence[Mapping[str, Any]]) -> Look:
+        nodes = self.client.get("/api/nodes")
+        used = {one["name"]: float(one["utilisation"]) for one in nodes}
+        return Look(time.time(), used, _backlog(fragments))
+
+    def _check(self, fragments: Sequence[Mapping[str, Any]]) -> None:
+        for one in fragments:
+            if one["state"] == "failed":
+                raise RunError(f"{one['name']} failed on node {one['node']}: {one['error']}")
+
+    def _delivered(
+        self, channels: Mapping[str, Channel], places: dict[str, int]
+    ) -> Iterator[Delivered]:
+        for query, channel in channels.items():
+            for manifest in channel.newer(places[query]):
+                places[query] = manifest.sequence + 1
+                at_s = channel.entry(manifest.sequence).stat().st_mtime
+                if manifest.rows and manifest.arrived_s is not None:
+                    yield Delivered(query, at_s, at_s - manifest.arrived_s, manifest.rows)
+            channel.advance(_READER, places[query])
+
+    def _drop(self, name: str) -> None:
+        self.client.drop(name)
+        until_s = time.monotonic() + _DROPPED_WITHIN_S
+        while self.client.get("/api/fragments"):
+            if time.monotonic() > until_s:
+                raise RunError(f"{name} has not stopped {_DROPPED_WITHIN_S:g} s after its drop")
+            time.sleep(_LOOK_EVERY_S / 10)
+
+
+def _backlog(fragments: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    return {
+        one["name"]: int(one["measured"].get("backlog_rows", 0))
+        for one in fragments
+        if one["kind"] == "fragment"
+    }
+
+
+@contextmanager
+def live_system(nodes: int) -> Iterator[LiveSystem]:
+    """A system of so many nodes with a core each, gone at the end."""
+    names = [f"n{number}" for number in range(1, nodes + 1)]
+    with tempfile.TemporaryDirectory(prefix="penstock-study-") as folder:
+        home = Home(Path(folder) / "system")
+        client = bring_up(home, [NodeSpec(name, 1, _MEMORY_BYTES) for name in names])
+        try:
+            yield LiveSystem(client, home, names)
+        finally:
+            client.close()
+            bring_down(home)

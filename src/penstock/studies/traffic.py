@@ -1,0 +1,178 @@
+"""Plans at work: aggregates over packet streams on real nodes, at rates that grow to overload.
+
+The source ran 160 aggregates over ten substreams of a packet trace on five machines. Here are
+sixteen over four on two nodes of a core each, because every fragment costs a batch every few
+seconds, whatever it aggregates; the aggregates are of the source's kinds.
+"""
+
+from __future__ import annotations
+
+from penstock.studies.figures import Figure
+from penstock.studies.live_system import LiveSystem, Watched, live_system
+from penstock.studies.report import Row, Runner, Say, StudyReport, Table, Value
+from penstock.studies.running import one_by_one
+
+STRATEGIES = ("rod", "llf", "connected", "random", "max-rate")
+_NODES = 2
+_SUBSTREAMS = 4
+_RATE_PER_S = 1_500
+_MULTIPLIERS = (1.0, 2.0, 3.0, 4.0)
+_WARM_S, _MEASURED_S = 30.0, 30.0
+_MAX_LATENCY_S = 20
+_COLUMNS = (
+    "strategy",
+    "multiplier",
+    "mean_utilisation",
+    "max_utilisation",
+    "mean_latency_s",
+    "max_latency_s",
+    "batches",
+    "backlog_growth",
+    "overloaded",
+)
+AGGREGATES = {
+    "second_by_source": ("src", "window(ts, '1 second')"),
+    "minute_by_pair": ("src, dst", "window(ts, '1 minute')"),
+    "last_10s_by_source": ("src", "window(ts, '10 seconds', '2 seconds')"),
+    "last_minute_by_pair": ("src, dst", "window(ts, '1 minute', '15 seconds')"),
+}
+"""Keys and window of the aggregates over each substream; all count packets and their mean size."""
+
+
+def deployment(strategy: str, multiplier: float) -> str:
+    """The workload as a deployment file."""
+    streams = "".join(
+        f"  packets_{number}:\n"
+        f"    source: {{generate: packets, rate: {_RATE_PER_S * multiplier:g}, hosts: 200, "
+        f"seed: {number}, speedup: 1}}\n"
+        f"    lateness: 1s\n"
+        for number in range(_SUBSTREAMS)
+    )
+    queries = "".join(
+        f"  {name}_{number}:\n"
+        f'    sql: "SELECT {keys}, window.end AS at, count(*) AS packets, avg(bytes) AS size '
+        f'FROM packets_{number} GROUP BY {keys}, {window}"\n'
+        f"    max_latency: {_MAX_LATENCY_S}s\n"
+        for number in range(_SUBSTREAMS)
+        for name, (keys, window) in AGGREGATES.items()
+    )
+    return f"streams:\n{streams}queries:\n{queries}placement: {strategy}\n"
+
+
+def query_names() -> list[str]:
+    return [f"{name}_{number}" for number in range(_SUBSTREAMS) for name in AGGREGATES]
+
+
+def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
+    """Runs every plan at every rate, one after the other: they share the machine."""
+    strategies = STRATEGIES[:2] if quick else STRATEGIES
+    multipliers = (1.0,) if quick else _MULTIPLIERS
+    warm_s, measured_s = (15.0, 15.0) if quick else (_WARM_S, _MEASURED_S)
+    rows: list[tuple[Value, ...]] = []
+    with live_system(_NODES) as system:
+        for multiplier in multipliers:
+            for strategy in strategies:
+                name = f"{strategy} at {multiplier:g}"
+                say(name)
+                seen = _watched(system, strategy, multiplier, warm_s + measured_s, say)
+                first_s = seen.looks[0].at_s
+                rows.append((strategy, multiplier, *_figures(system, seen.since(first_s + warm_s))))
+    table = Table("traffic", _COLUMNS, tuple(rows))
+    return StudyReport(
+        "traffic", tuple(_findings(table)), (table,), _drawn(), _setup(warm_s, measured_s)
+    )
+
+
+def _watched(
+    system: LiveSystem, strategy: str, multiplier: float, seconds: float, say: Say
+) -> Watched:
+    text = deployment(strategy, multiplier)
+    return system.watch(strategy.replace("-", "_"), text, query_names(), seconds, say)
+
+
+def _figures(system: LiveSystem, seen: Watched) -> tuple[Value, ...]:
+    used = [seen.mean_utilisation(node) for node in system.nodes]
+    latencies = seen.latencies_s()
+    backlog = seen.backlog_rows()
+    half = len(backlog) // 2
+    growth = _mean(backlog[half:]) / max(1.0, _mean(backlog[:half]))
+    mean_s = _mean(latencies)
+    return (
+        round(_mean(used), 3),
+        round(max(used), 3),
+        round(mean_s, 2),
+        round(max(latencies, default=0.0), 2),
+        len(latencies),
+        round(growth, 2),
+        int(not latencies or mean_s > _MAX_LATENCY_S),
+    )
+
+
+def _mean(values: list[float] | list[int]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def _findings(table: Table) -> list[Row]:
+    """The source's claims as far as a run shows them: who is overloaded first."""
+    found = []
+    rivals = [name for name in dict.fromkeys(table.column("strategy")) if name != "rod"]
+    rod = _overload_point(table, "rod")
+    for rival in rivals:
+        other = _overload_point(table, str(rival))
+        found.append(
+            Row(
+                f"rod takes at least the rate that {rival} takes (its last multiplier, ours)",
+                None,
+                rod,
+                agrees=rod >= other,
+                note=f"{rival}: {other:g}",
+            )
+        )
+    return found
+
+
+def _overload_point(table: Table, strategy: str) -> float:
+    """The last multiplier at which a plan keeps up, going up from the first; 0 if at none."""
+    reached = 0.0
+    for row in table.where(strategy=strategy).rows:
+        if row[table.columns.index("overloaded")]:
+            break
+        reached = float(row[table.columns.index("multiplier")] or 0.0)
+    return reached
+
+
+def _drawn() -> tuple[Figure, ...]:
+    return (
+        Figure(
+            "traffic-latency",
+            "traffic",
+            "multiplier",
+            "mean_latency_s",
+            "strategy",
+            title="Latency of results",
+            x_label="rate multiplier",
+            y_label="mean latency, s",
+            log_y=True,
+        ),
+        Figure(
+            "traffic-utilisation",
+            "traffic",
+            "multiplier",
+            "max_utilisation",
+            "strategy",
+            title="The busier node",
+            x_label="rate multiplier",
+            y_label="utilisation",
+        ),
+    )
+
+
+def _setup(warm_s: float, measured_s: float) -> str:
+    return (
+        f"{_NODES} nodes of one core on one machine, {_SUBSTREAMS} packet streams "
+        f"(self-similar, Hurst parameter 0.8) of {_RATE_PER_S:,} packets a second times the "
+        f"multiplier, {len(AGGREGATES)} aggregates over each, results within {_MAX_LATENCY_S} s "
+        f"wanted (a batch every {_MAX_LATENCY_S // 4} s). Measured for {measured_s:g} s after "
+        f"{warm_s:g} s. Latency: from the entry of the oldest row of a batch until its results "
+        "are out. A plan is overloaded when the mean latency is above what is wanted."
+    )
