@@ -13,11 +13,15 @@ from penstock.model.durations import duration_us
 
 @dataclass(frozen=True)
 class BalanceSettings:
-    """How a system is balanced, as ``balance:`` in a deployment file says."""
+    """How a system is balanced, as ``balance:`` in a deployment file says.
+
+    Loads are series of ``samples`` means over ``sample_s`` each, up to now.
+    """
 
     policy: str = "off"
     every_s: float = 10.0
     samples: int = 10
+    sample_s: float = 4.0
     suggest: bool = False
     thresholds: Thresholds = field(default_factory=Thresholds)
     guards: Guards = field(default_factory=Guards)
@@ -29,7 +33,16 @@ class BalanceSettings:
         >>> BalanceSettings.parse({"policy": "correlation", "every": "5s"}).every_s
         5.0
         """
-        known = ("policy", "every", "samples", "suggest", "cooldown", "patience", "most_load")
+        known = (
+            "policy",
+            "every",
+            "samples",
+            "sample",
+            "suggest",
+            "cooldown",
+            "patience",
+            "most_load",
+        )
         limits = [field.name for field in fields(Thresholds)]
         for name in written:
             if name not in (*known, *limits):
@@ -46,6 +59,7 @@ class BalanceSettings:
             policy,
             duration_us(str(written.get("every", "10s"))) / 1e6,
             _whole(written, "samples", 10),
+            duration_us(str(written.get("sample", "4s"))) / 1e6,
             bool(written.get("suggest", False)),
             Thresholds(**{name: _number(written, name, 0.0) for name in limits if name in written}),
             Guards(

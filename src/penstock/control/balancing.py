@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from penstock.balance.situation import Situation
 from penstock.control.balance_settings import BalanceSettings
 from penstock.control.catalog import Catalog
 from penstock.control.controller import Controller, MoveRequest
+from penstock.control.loads import load_series
 from penstock.control.reasons import reasons
 from penstock.control.records import NodeRecord, UnitRecord
 from penstock.errors import PenstockError
@@ -73,9 +73,11 @@ class Balancer:
 
         names = [unit.name for unit in units]
         series = load_series(
-            {node.name: self._catalog.samples(node.name, settings.samples + 1) for node in nodes},
+            {node.name: self._catalog.samples(node.name) for node in nodes},
             names,
             settings.samples,
+            settings.sample_s,
+            now_s,
         )
         if series.shape[1] < _LEAST_SAMPLES:
             return
@@ -120,27 +122,3 @@ def _reason(move: Move, nodes: Sequence[NodeRecord]) -> str:
         f"node {source} {move.source_before:.2f} → {move.source_after:.2f}, "
         f"{target} {move.target_before:.2f} → {move.target_after:.2f}"
     )
-
-
-def load_series(
-    samples: Mapping[str, Sequence[Mapping[str, Any]]], names: Sequence[str], length: int
-) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-    """The load of every unit over the last periods, in cores; NaN where nothing is known.
-
-    A node's sample holds the time each unit has been busy since it was started there; the load of a
-    period is the growth from one sample to the next over the time between them. A unit that was
-    moved meanwhile has what each node knows of it.
-    """
-    found = np.full((len(names), length), np.nan)
-    rows = {name: row for row, name in enumerate(names)}
-    for kept in samples.values():
-        pairs = list(pairwise(kept))[-length:]
-        for at, (before, after) in enumerate(pairs, start=length - len(pairs)):
-            span_ms = 1_000 * (after["at_s"] - before["at_s"])
-            known = before.get("fragments", {})
-            for name, status in after.get("fragments", {}).items():
-                if name in rows and name in known and span_ms > 0:
-                    grown_ms = status["busy_ms"] - known[name]["busy_ms"]
-                    if grown_ms >= 0:
-                        found[rows[name], at] = min(1.0, grown_ms / span_ms)
-    return found[:, ~np.isnan(found).all(axis=0)]

@@ -15,13 +15,15 @@ if TYPE_CHECKING:
 class NodeUse:
     """What a node used over the last moment.
 
-    ``cpu`` is the share of its cores, ``resident_bytes`` counts memory that processes share once
-    for each of them, ``memory_bytes`` once altogether where the system can tell.
+    ``cpu`` is the share of its cores, ``worked_s`` the same in seconds. ``resident_bytes`` counts
+    memory that processes share once for each of them, ``memory_bytes`` once altogether where the
+    system can tell.
     """
 
     cpu: float
     memory_bytes: int
     resident_bytes: int
+    worked_s: float = 0.0
 
 
 class NodeMeter:
@@ -51,7 +53,7 @@ class NodeMeter:
         # What a process did before it was first seen, or after it was last seen, does not count.
         worked_s = sum(busy - before.get(pid, busy) for pid, busy in self._busy_s.items())
         passed_s, self._taken_s = max(1e-6, now_s - self._taken_s), now_s
-        return NodeUse(worked_s / passed_s / self._cores, own, resident)
+        return NodeUse(worked_s / passed_s / self._cores, own, resident, worked_s)
 
 
 def _own_tree() -> list[psutil.Process]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 
+from penstock.control.loads import Shares
 from penstock.control.meter import NodeMeter
 from penstock.control.system import Unit
 from penstock.errors import PenstockError
@@ -25,6 +26,7 @@ class SparkWorker:
         self._units: dict[str, Unit] = {}
         self._warmed: set[str] = set()
         self._meter = NodeMeter(options.cores)
+        self._shares = Shares()
 
     def start(self, unit: Unit, epoch: int) -> None:
         if unit.fragment is not None:
@@ -65,9 +67,14 @@ class SparkWorker:
     def measurements(self) -> dict[str, object]:
         fragments = [unit.name for unit in tuple(self._units.values()) if unit.fragment is not None]
         use = self._meter.sample()
+        statuses = {name: self._node.status(name) for name in fragments}
+        busy_ms = {name: one.busy_ms for name, one in statuses.items()}
+        spent_ms = self._shares.take(1_000 * use.worked_s, busy_ms)
         return {
             "cpu_cores": round(use.cpu * self._options.cores, 4),
             "utilisation": round(use.cpu, 4),
             "memory_bytes": use.memory_bytes,
-            "fragments": {name: asdict(self._node.status(name)) for name in fragments},
+            "fragments": {
+                name: asdict(one.with_cost(spent_ms[name])) for name, one in statuses.items()
+            },
         }

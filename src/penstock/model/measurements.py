@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,9 @@ class FragmentStatus:
 
     Rows out are counted since the fragment first started; rows in, batches and the time it was busy
     since it was started on its node. Rates and times are over the last batches; the backlog is
-    what lies in its input channels and is in no batch yet. Latency is from the
+    what lies in its input channels and is in no batch yet. ``selectivity`` is rows out for a row
+    in, ``cpu_ms`` the processor time it has had, as far as a node can tell its fragments apart, and
+    ``cost_us`` the same for a row in; all since it was started on its node. Latency is from the
     moment the oldest rows behind a batch of results entered the system until the batch is out;
     None where no batch had any.
     """
@@ -45,5 +47,13 @@ class FragmentStatus:
     is_finished: bool
     busy_ms: int = 0
     backlog_rows: int = 0
+    selectivity: float | None = None
+    cpu_ms: float = 0.0
+    cost_us: float | None = None
     latency_p50_s: float | None = None
     latency_p99_s: float | None = None
+
+    def with_cost(self, cpu_ms: float) -> FragmentStatus:
+        """The same with the processor time it has had."""
+        cost_us = round(1_000 * cpu_ms / self.rows_in, 3) if self.rows_in else None
+        return replace(self, cpu_ms=round(cpu_ms, 1), cost_us=cost_us)

@@ -83,6 +83,7 @@ class _Running:
     output: Writer | None = None
     run: FragmentRun | None = None
     restarts: int = 0
+    rows_out_before: int = 0
     reached_s: dict[str, float] = field(default_factory=dict)
     progress: ProgressLog = field(init=False)
 
@@ -156,6 +157,7 @@ class Node:
             running = None
         if running is None:
             running = _Running(network, fragment, epoch)
+        running.rows_out_before = self._state.fragment(fragment.name).rows_out()["rows"]
         self._running[fragment.name] = running
         try:
             self._take_over(running)
@@ -364,9 +366,12 @@ class Node:
         running, folder = self._running[name], self._state.fragment(name)
         if running.run is not None:
             running.progress.take(running.run.query.recentProgress)
+        rows_out = folder.rows_out()["rows"]
+        status = running.progress.status(rows_out, folder.is_finished)
         status = replace(
-            running.progress.status(folder.rows_out()["rows"], folder.is_finished),
+            status,
             backlog_rows=sum(reader.unread_rows() for reader in running.readers),
+            selectivity=_ratio(rows_out - running.rows_out_before, status.rows_in),
         )
         latencies = sorted(running.run.latencies_s) if running.run is not None else []
         if not latencies:
@@ -420,6 +425,10 @@ def _told_time(running: _Running, stream: str) -> str | None:
     shape, fragment = running.network.shapes[stream], running.fragment
     by_rows = fragment.is_read and not is_channel(running.network, stream)
     return shape.event_time if (fragment.stateful or by_rows) and shape.watermarked else None
+
+
+def _ratio(rows_out: int, rows_in: int) -> float | None:
+    return round(rows_out / rows_in, 6) if rows_in else None
 
 
 def _failure(running: _Running) -> BaseException | None:

@@ -1,0 +1,122 @@
+"""Balancing: measured loads become moves by a policy's decision, or suggestions of them."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from control.toys import TroubledCatalog
+from penstock.control.balancing import Balancer
+from penstock.control.controller import Controller
+from penstock.control.home import Home
+from penstock.control.records import NodeRecord
+
+QUERIES = tuple("abcd")
+PERIODS = 6
+
+
+def deployment(settings: str) -> str:
+    queries = "".join(f"  {name}: SELECT ts, kwh FROM readings WHERE kwh > 3\n" for name in QUERIES)
+    return (
+        "streams:\n  readings: {source: {generate: meters, days: 1}, lateness: 2min}\n"
+        f"queries:\n{queries}balance: {{policy: correlation, every: 1s, samples: {PERIODS}, "
+        f"sample: 2s, patience: 1, {settings}}}\n"
+    )
+
+
+class System:
+    """Two nodes, with all fragments on the first, and what is measured there."""
+
+    def __init__(self, folder: Path, catalog: TroubledCatalog, settings: str) -> None:
+        self.catalog, self.now_s = catalog, time.time()
+        home = Home(folder / "system")
+        home.prepare()
+        for name in ("n1", "n2"):
+            until_s = self.now_s + 600.0
+            catalog.join(NodeRecord(name, 1, 1 << 30, f"{name}-1", lease_until_s=until_s))
+        self.controller = Controller(home, catalog)
+        self.controller.submit("ami", "yaml", deployment(settings), ".")
+        for unit in catalog.units():
+            catalog.assign(unit, "n1")
+            catalog.report(unit.name, unit.epoch + 1, "running")
+        self.balancer = Balancer(catalog, self.controller)
+
+    def measure(self, **loads: list[float]) -> None:
+        """Samples up to now, every two seconds, of fragments with these loads in cores."""
+        spent = dict.fromkeys(loads, 0.0)
+        for at in range(PERIODS + 1):
+            at_s = self.now_s - 2.0 * (PERIODS - at)
+            fragments = {name: {"cpu_ms": ms} for name, ms in spent.items()}
+            self.catalog.sample("n1", at_s, {"fragments": fragments})
+            for name, load in loads.items():
+                spent[name] += 2_000 * load[min(at, PERIODS - 1)]
+
+    def moves(self) -> set[tuple[str, str]]:
+        return {(one.unit, one.target) for one in self.catalog.moves()}
+
+
+def up_and_down(high: float, low: float) -> list[float]:
+    return [high, low] * (PERIODS // 2)
+
+
+@pytest.fixture
+def system(tmp_path: Path, catalog: TroubledCatalog) -> System:
+    return System(tmp_path, catalog, "cooldown: 60s")
+
+
+BURSTS = {
+    "a": up_and_down(0.4, 0.1),
+    "b": up_and_down(0.4, 0.1),
+    "c": up_and_down(0.1, 0.4),
+    "d": up_and_down(0.1, 0.4),
+}
+
+
+def test_what_bursts_together_is_put_apart(system: System) -> None:
+    system.measure(**BURSTS)
+    system.balancer.tick(system.now_s)
+    moved = {unit for unit, target in system.moves() if target == "n2"}
+    assert len(moved) == 2
+    assert len(moved & {"a", "b"}) == 1, "of each pair one stays"
+
+
+def test_a_move_says_what_it_rests_on(system: System) -> None:
+    system.measure(**BURSTS)
+    system.balancer.tick(system.now_s)
+    move = system.catalog.moves()[0]
+    assert "node n1 1.00 →" in move.reason
+    assert move.numbers["policy"] == "improved-selective-exchange"
+
+
+def test_too_few_samples_move_nothing(system: System) -> None:
+    system.balancer.tick(system.now_s)
+    assert not system.moves()
+
+
+def test_looks_only_as_often_as_wanted(system: System) -> None:
+    system.balancer.tick(system.now_s)
+    system.measure(**BURSTS)
+    system.balancer.tick(system.now_s + 0.5)
+    assert not system.moves()
+    system.balancer.tick(system.now_s + 1.1)
+    assert system.moves()
+
+
+def test_waits_for_moves_under_way(system: System) -> None:
+    system.measure(**BURSTS)
+    system.balancer.tick(system.now_s)
+    before = system.catalog.moves()
+    system.balancer.tick(system.now_s + 2.0)
+    assert system.catalog.moves() == before
+
+
+def test_suggestions_move_nothing(tmp_path: Path, catalog: TroubledCatalog) -> None:
+    system = System(tmp_path, catalog, "suggest: true")
+    system.measure(**BURSTS)
+    system.balancer.tick(system.now_s)
+    assert not system.moves()
+    told = [one for one in catalog.events() if one.kind == "suggest"]
+    assert len(told) == 2
+    assert all(one.text.startswith("to n2: correlation with the rest of n1") for one in told)
