@@ -2,16 +2,57 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from penstock.feeds.generators import paced_rate_per_s
 from penstock.model.network import Network
-from penstock.model.sources import GeneratorSource
+from penstock.model.sources import GeneratorSource, ReplaySource, Stream
 
 
 def known_rates(network: Network) -> dict[str, float]:
-    """The rates of streams whose generators keep to one."""
-    rates = {
-        stream.name: paced_rate_per_s(stream.source.generator, stream.source.options)
-        for stream in network.streams
-        if isinstance(stream.source, GeneratorSource)
-    }
+    """The rates of streams whose generators keep to one, and the mean rates of paced recordings."""
+    rates = {stream.name: _rate_per_s(stream) for stream in network.streams}
     return {name: rate for name, rate in rates.items() if rate is not None}
+
+
+def _rate_per_s(stream: Stream) -> float | None:
+    match stream.source:
+        case GeneratorSource(generator=generator, options=options):
+            return paced_rate_per_s(generator, options)
+        case ReplaySource(format="parquet", speedup=float(speedup)):
+            return _recorded_rate_per_s(stream, speedup)
+        case _:
+            return None
+
+
+def _recorded_rate_per_s(stream: Stream, speedup: float) -> float | None:
+    """The mean rate of a Parquet file, from what it says about itself without reading its rows."""
+    assert isinstance(stream.source, ReplaySource)
+    event_time = stream.shape.event_time
+    try:
+        file = pq.ParquetFile(stream.source.path)
+    except (OSError, pa.ArrowException):
+        return None  # Whoever reads it will say what is wrong with it.
+    with file:
+        span_s = _span_s(file, event_time)
+        return speedup * file.metadata.num_rows / span_s if span_s else None
+
+
+def _span_s(file: pq.ParquetFile, event_time: str | None) -> float | None:
+    """The time between the first and the last row, where the file says it."""
+    names = file.schema_arrow.names
+    if event_time not in names:
+        return None
+    at = names.index(event_time)
+    groups = [file.metadata.row_group(one) for one in range(file.metadata.num_row_groups)]
+    # With nested columns, columns are counted otherwise.
+    known = [one.column(at).statistics for one in groups if one.num_columns == len(names)]
+    told = [one for one in known if one is not None and one.has_min_max]
+    is_time = pa.types.is_timestamp(file.schema_arrow.field(at).type)
+    if not is_time or not told or len(told) < len(groups):
+        return None
+    span: timedelta = max(one.max for one in told) - min(one.min for one in told)
+    return span.total_seconds()

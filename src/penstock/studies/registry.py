@@ -24,6 +24,7 @@ STUDIES: Mapping[str, str] = {
     "balancing-sensitivity": "which parameters matter to whom",
     "balancing-bursts": "global plans with pairwise balancing under on-off bursts",
     "two-chains": "two chains that burst in turn, connected or cut",
+    "live-bursts": "streams that burst in turn on three real nodes, with and without balancing",
     "traffic": "plans at work on real nodes, at rates that grow to overload",
 }
 """What each study shows, by the name of its module with - for _."""
