@@ -55,10 +55,11 @@ def test_reading_counts_where_it_was_measured() -> None:
 
 
 def test_what_was_measured_takes_precedence() -> None:
-    measured = {"hourly_aggregate": OperatorEstimate(cost_us=7.0, selectivity=0.5)}
-    problem = placement_problem(bridged(measured=measured))
+    table = CostTable({**COSTS.cost_us, "reading": 0.5}, "here", "2026-01-01")
+    measured = {"hourly": OperatorEstimate(cost_us=7.0, selectivity=0.5)}
+    problem = placement_problem(bridged(costs=table, measured=measured))
     assert problem.variables == ("readings",)
-    assert problem.rows[:, 0] * 1e6 == pytest.approx([7.0, 1.0, 0.5])
+    assert problem.rows[:, 0] * 1e6 == pytest.approx([7.0, 1.5, 0.75])
 
 
 def test_kinds_without_a_cost_are_said_to_be_free() -> None:

@@ -37,7 +37,8 @@ def abstract_network(
     """The fragments as operators with cost and selectivity, on the nodes of the deployment.
 
     ``rates_per_s`` are those of outside streams, where known. ``measured`` are costs and
-    selectivities of operators as they were in a run; they take precedence over the table.
+    selectivities of whole fragments as they were in a run, per row in; a fragment that has them is
+    one operator, whatever the table says about its parts.
     """
     if not nodes:
         raise InputError(
@@ -49,9 +50,9 @@ def abstract_network(
             "the deployment has no queries whose results go anywhere",
             hint="Add one under queries:, or give one that has to: none a destination.",
         )
-    known = {**estimate(network, rates_per_s, costs), **(measured or {})}
+    known = estimate(network, rates_per_s, costs)
     repeated = _repeated(network, fragments)
-    bridge = _Bridge(network, known, costs.of(READING) or 0.0, repeated)
+    bridge = _Bridge(network, known, measured or {}, costs.of(READING) or 0.0, repeated)
     units = tied_units(fragments)
     operators = tuple(
         one for fragment in fragments for one in bridge.operators(fragment, units[fragment.name])
@@ -82,12 +83,15 @@ class _Bridge:
 
     network: Network
     known: Mapping[str, OperatorEstimate]
+    measured: Mapping[str, OperatorEstimate]
     reading_us: float
     repeated: frozenset[str]
 
     def operators(self, fragment: Fragment, unit: str) -> list[AbstractOperator]:
         """Those of one fragment, named for it: what several fragments repeat runs in each."""
         node = self._pinned(fragment)
+        if fragment.name in self.measured:
+            return [replace(self._whole(fragment, unit), node=node)]
         names = {name: self._end(name) for name in fragment.inputs}
         made = []
         if self.reading_us:
@@ -106,6 +110,18 @@ class _Bridge:
             name = self._name(fragment, fragment.output)
             made.append(AbstractOperator(name, inputs, 0.0, unit=unit))
         return [replace(one, node=node) for one in made]
+
+    def _whole(self, fragment: Fragment, unit: str) -> AbstractOperator:
+        """A fragment as one operator, as it was in a run."""
+        measured = self.measured[fragment.name]
+        return AbstractOperator(
+            self._name(fragment, fragment.output),
+            tuple(self._end(name) for name in fragment.inputs),
+            (measured.cost_us or 0.0) / 1e6,
+            measured.selectivity,
+            unit=unit,
+            sticky=not all(operator.movable for operator in fragment.operators),
+        )
 
     def _operator(
         self, name: str, operator: Operator, inputs: tuple[str, ...], unit: str, first: bool

@@ -1,0 +1,80 @@
+"""What fragments have cost in this system so far, for whoever plans the same work again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from penstock.errors import InputError
+from penstock.model.estimates import OperatorEstimate
+from penstock.model.fragments import Fragment
+from penstock.spark.channels.durable import read_text, write_text
+
+log = logging.getLogger(__name__)
+
+_LEAST_ROWS = 10_000
+"""Fewer say more about starting than about work."""
+
+_MOST_KEPT = 1_000
+
+
+class CostMemory:
+    """Measured costs by what a fragment does, kept in a file.
+
+    The name of a query, where it runs and how fast its input comes do not matter; its operators and
+    what they read do.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._known: dict[str, dict[str, float]] = _read(path)
+
+    def note(self, fragment: Fragment, measured: Mapping[str, Any]) -> bool:
+        """Remembers what was measured of a fragment if it is enough; whether it was news."""
+        rows, cost_us = measured.get("rows_in", 0), measured.get("cost_us")
+        selectivity = measured.get("selectivity")
+        if rows < _LEAST_ROWS or cost_us is None or selectivity is None:
+            return False
+        work = work_of(fragment)
+        entry = {"cost_us": float(cost_us), "selectivity": float(selectivity)}
+        if self._known.get(work) == entry:
+            return False
+        self._known.pop(work, None)
+        self._known[work] = entry
+        return True
+
+    def save(self) -> None:
+        """Writes down what is remembered, the oldest left out where it is too much."""
+        self._known = dict(list(self._known.items())[-_MOST_KEPT:])
+        write_text(self._path, json.dumps(self._known, indent=1))
+
+    def estimates(self, fragments: Iterable[Fragment]) -> Mapping[str, OperatorEstimate]:
+        """What is remembered of these fragments, by name."""
+        works = {fragment.name: work_of(fragment) for fragment in fragments}
+        return {
+            name: OperatorEstimate(**self._known[work])
+            for name, work in works.items()
+            if work in self._known
+        }
+
+
+def work_of(fragment: Fragment) -> str:
+    """A short text that differs whenever what a fragment does differs."""
+    described = repr((fragment.inputs, fragment.operators, len(fragment.writes)))
+    return hashlib.sha256(described.encode()).hexdigest()[:32]
+
+
+def _read(path: Path) -> dict[str, dict[str, float]]:
+    text = read_text(path)
+    try:
+        found: dict[str, dict[str, float]] = json.loads(text) if text else {}
+        for entry in found.values():
+            OperatorEstimate(**entry)
+    except (ValueError, TypeError, AttributeError, InputError) as error:
+        log.warning("the measured costs in %s are begun anew: %s", path, error)
+        return {}
+    return found
