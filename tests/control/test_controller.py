@@ -5,17 +5,19 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from control.made_up import AMI
-from control.toys import TroubledCatalog, once, raising
+from control.toys import TroubledCatalog, empty_catalog, once, raising
 from control.waiting import until
 from penstock.control.controller import Controller, MoveRequest, tick_always
 from penstock.control.home import Home
 from penstock.control.records import NodeRecord, UnitRecord
 from penstock.errors import PenstockError, RunError, UnreachableError
+from penstock.model.estimates import OperatorEstimate
 
 
 @pytest.fixture
@@ -476,3 +478,43 @@ class TestDropping:
         assert not (home.state / "fragments" / "peaks").exists()
         stopped.drop("ami", patience_s=5)
         assert catalog.submissions() == ()
+
+
+class TestCosts:
+    """What was measured is known to later plans."""
+
+    @staticmethod
+    def measured(cost_us: float) -> dict[str, object]:
+        found = {"rows_in": 20_000, "cost_us": cost_us, "selectivity": 0.5}
+        return {"fragments": {"peaks": found, "unknown": found}}
+
+    def test_the_same_work_is_planned_with_them(
+        self,
+        ami: Controller,
+        catalog: TroubledCatalog,
+        home: Home,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        catalog.sample("a", time.time(), self.measured(9.0))
+        ami.note_costs(100.0)
+        given: list[object] = []
+        monkeypatch.setattr(
+            "penstock.control.controller.planned_nodes", lambda *told: given.append(told[-1]) or {}
+        )
+        others = AMI.replace("peaks:", "tops:").replace("readings", "others")
+        with closing(empty_catalog(tmp_path / "later.db")) as later:
+            controller = Controller(home, later)
+            controller.submit("again", "yaml", AMI, ".")
+            controller.submit("others", "yaml", others, ".")
+        assert given == [{"peaks": OperatorEstimate(cost_us=9.0, selectivity=0.5)}, {}]
+
+    def test_they_are_noted_now_and_then(
+        self, ami: Controller, catalog: TroubledCatalog, home: Home
+    ) -> None:
+        ami.note_costs(100.0)
+        catalog.sample("a", time.time(), self.measured(9.0))
+        ami.note_costs(105.0)
+        assert not (home.path / "costs.json").exists()
+        ami.note_costs(111.0)
+        assert (home.path / "costs.json").exists()

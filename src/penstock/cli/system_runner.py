@@ -16,6 +16,7 @@ from penstock.cli.signals import StopRequest
 from penstock.cli.tally import set_aside_since
 from penstock.cli.view import SetAside, Snapshot
 from penstock.control.client import Client
+from penstock.control.cost_memory import COSTS
 from penstock.control.home import Home
 from penstock.control.launch import bring_down, bring_up, is_up
 from penstock.control.meter import NodeUse
@@ -40,13 +41,20 @@ def run_on_nodes(
             hint=f"Look at it with penstock status --home {home.path}, or stop it with down.",
         )
     if request.fresh:
-        shutil.rmtree(home.path, ignore_errors=True)
+        _start_over(home)
     presenter.begin(facts, [])
     try:
         return _Run(plan, request, presenter, stop, home).outcome()
     finally:
         with suppress(OSError):
             presenter.close()
+
+
+def _start_over(home: Home) -> None:
+    """Forgets everything but what fragments cost: the same work costs the same again."""
+    for path in home.path.iterdir() if home.path.exists() else ():
+        if path.name != COSTS:
+            shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
 
 
 class _Run:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from penstock.control.balance_settings import BalanceSettings
 from penstock.control.catalog import Catalog
+from penstock.control.cost_memory import COSTS, CostMemory
 from penstock.control.decisions import Assign, ChangeMove, Forgive, decide
 from penstock.control.home import Home
 from penstock.control.placing import planned_nodes
@@ -22,6 +23,7 @@ from penstock.model.network import Deployment
 from penstock.spark.channels.channel import Channel
 
 _STOPPING_AT_MOST_S = 30.0
+_NOTED_EVERY_S = 10.0
 _NAME = re.compile(r"\w[\w.-]{0,199}")
 """Names of submissions are parts of addresses."""
 
@@ -51,6 +53,8 @@ class Controller:
         self._assembled: tuple[tuple[Submission, ...], System] = ((), System())
         self._asking = threading.Lock()
         self._assigning = threading.Lock()
+        self._costs = CostMemory(home.path / COSTS)
+        self._noted_s = 0.0
 
     def system(self) -> System:
         """What the system is made of."""
@@ -127,7 +131,24 @@ class Controller:
     def _planned(self, deployment: Deployment, units: Sequence[Unit]) -> Mapping[str, str]:
         now_s = self._catalog.now_s()
         alive = [node for node in self._catalog.nodes() if node.is_alive(now_s)]
-        return planned_nodes(deployment, units, alive)
+        fragments = [unit.fragment for unit in units if unit.fragment is not None]
+        return planned_nodes(deployment, units, alive, self._costs.estimates(fragments))
+
+    def note_costs(self, now_s: float) -> None:
+        """Remembers now and then what fragments cost, for plans to come."""
+        if now_s - self._noted_s < _NOTED_EVERY_S:
+            return
+        self._noted_s = now_s
+        units = self.system().units
+        latest = [self._catalog.samples(node.name, 1) for node in self._catalog.nodes()]
+        news = [
+            self._costs.note(fragment, measured)
+            for sample in latest
+            for name, measured in (sample[-1].get("fragments", {}) if sample else {}).items()
+            if name in units and (fragment := units[name].fragment) is not None
+        ]
+        if any(news):
+            self._costs.save()
 
     def _check_nodes(self, units: Iterable[Unit]) -> None:
         names = [node.name for node in self._catalog.nodes()]

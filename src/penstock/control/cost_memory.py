@@ -16,6 +16,9 @@ from penstock.spark.channels.durable import read_text, write_text
 
 log = logging.getLogger(__name__)
 
+COSTS = "costs.json"
+"""The file's name in the folder of a system."""
+
 _LEAST_ROWS = 10_000
 """Fewer say more about starting than about work."""
 

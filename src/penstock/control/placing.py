@@ -11,6 +11,7 @@ from penstock.control.system import Unit
 from penstock.errors import PenstockError
 from penstock.feeds.rates import known_rates
 from penstock.load.costs import measured_costs
+from penstock.model.estimates import OperatorEstimate
 from penstock.model.network import Deployment, NodeSpec
 
 DEFAULT = "rod"
@@ -19,11 +20,16 @@ log = logging.getLogger(__name__)
 
 
 def planned_nodes(
-    deployment: Deployment, units: Sequence[Unit], nodes: Sequence[NodeRecord]
+    deployment: Deployment,
+    units: Sequence[Unit],
+    nodes: Sequence[NodeRecord],
+    measured: Mapping[str, OperatorEstimate],
 ) -> Mapping[str, str]:
     """A node for every fragment, by the strategy the deployment names; an unknown one is refused.
 
-    Where a strategy cannot say, nothing is said, and the controller spreads the units evenly.
+    ``measured`` is what fragments that do the same have cost before; the others are planned with
+    the costs of their kinds. Where a strategy cannot say, nothing is said, and the controller
+    spreads the units evenly.
     """
     if not deployment.placement and len(nodes) < 2:
         return {}
@@ -39,7 +45,8 @@ def planned_nodes(
         return {}
     network, rates = deployment.network, known_rates(deployment.network)
     try:
-        return placed_fragments(network, fragments, specs, strategy, measured_costs(), rates)
+        costs = measured_costs()
+        return placed_fragments(network, fragments, specs, strategy, costs, rates, measured)
     except PenstockError as error:
         log.warning("%s could not place %s: %s", name, deployment.name, error)
         return {}

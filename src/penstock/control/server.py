@@ -58,7 +58,11 @@ def _serve(home: Home, catalog: Catalog, listening: socket.socket) -> None:
     server = uvicorn.Server(config)
     over = threading.Event()
     balancer = Balancer(catalog, controller)
-    ticks = (controller.tick, lambda: balancer.tick(catalog.now_s()))
+    ticks = (
+        controller.tick,
+        lambda: balancer.tick(catalog.now_s()),
+        lambda: controller.note_costs(catalog.now_s()),
+    )
     threads = [
         threading.Thread(target=tick_always, args=(ticks, over.wait), name="decide"),
         threading.Thread(target=_keep_up, args=(host, catalog, over), name="host"),
