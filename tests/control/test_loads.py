@@ -47,6 +47,12 @@ def test_one_that_left_and_came_back_begins_at_zero() -> None:
     assert shares.take(4.0, {"a": 2.0})["a"] == pytest.approx(14.0)
 
 
+def test_what_intakes_used_is_not_charged_to_fragments() -> None:
+    shares = Shares()
+    shares.take(0.0, {"a": 0.0}, {"rows": 5.0})
+    assert shares.take(100.0, {"a": 10.0}, {"rows": 35.0, "more": 10.0}) == {"a": 60.0}
+
+
 def sample(at_s: float, **spent_ms: float) -> Sample:
     return {"at_s": at_s, "fragments": {name: {"cpu_ms": ms} for name, ms in spent_ms.items()}}
 

@@ -16,21 +16,28 @@ class Shares:
     """Processor time by fragment.
 
     Spark does not say what a query has cost: its tasks run in threads that all queries share, and
-    its planning in others. What a node has used is known, and so is the time each batch took; the
-    first is shared out by the second. Fragments that wait for each other are charged alike for
-    waiting, which is the error of this estimate; their sum is exact.
+    its planning in others. What a node has used is known, what its intakes have used of that, and
+    the time each batch took; what is left is shared out by that time. Fragments that wait for each
+    other are charged alike for waiting, which is the error of this estimate; their sum is exact.
     """
 
     def __init__(self) -> None:
         self._busy_ms: dict[str, float] = {}
         self._spent_ms: dict[str, float] = {}
+        self._intakes_ms: dict[str, float] = {}
         self._waiting_ms = 0.0
 
-    def take(self, used_ms: float, busy_ms: Mapping[str, float]) -> Mapping[str, float]:
+    def take(
+        self,
+        used_ms: float,
+        busy_ms: Mapping[str, float],
+        intakes_ms: Mapping[str, float] | None = None,
+    ) -> Mapping[str, float]:
         """Shares out what was used since the last call; each fragment's time since it started.
 
-        ``busy_ms`` is how long batches of each fragment have taken since it was started. While no
-        batch has ended, what was used waits for the next call.
+        ``busy_ms`` is how long batches of each fragment have taken since it was started,
+        ``intakes_ms`` what each intake has had itself. While no batch has ended, what was used
+        waits for the next call.
 
         >>> shares = Shares()
         >>> shares.take(0.0, {"a": 0.0, "b": 0.0})
@@ -38,8 +45,10 @@ class Shares:
         >>> shares.take(400.0, {"a": 300.0, "b": 100.0})
         {'a': 300.0, 'b': 100.0}
         """
-        grown = {name: max(0.0, ms - self._busy_ms.get(name, 0.0)) for name, ms in busy_ms.items()}
-        self._waiting_ms += used_ms
+        grown = _growth(self._busy_ms, busy_ms)
+        own_ms = sum(_growth(self._intakes_ms, intakes_ms or {}).values())
+        self._intakes_ms = dict(intakes_ms or {})
+        self._waiting_ms += max(0.0, used_ms - own_ms)
         whole_ms = sum(grown.values())
         if whole_ms > 0:
             for name, ms in grown.items():
@@ -49,6 +58,10 @@ class Shares:
         self._busy_ms = dict(busy_ms)
         self._spent_ms = {name: self._spent_ms.get(name, 0.0) for name in busy_ms}
         return dict(self._spent_ms)
+
+
+def _growth(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
+    return {name: max(0.0, ms - before.get(name, 0.0)) for name, ms in after.items()}
 
 
 def load_series(

@@ -69,11 +69,13 @@ class SparkWorker:
         use = self._meter.sample()
         statuses = {name: self._node.status(name) for name in fragments}
         busy_ms = {name: one.busy_ms for name, one in statuses.items()}
-        spent_ms = self._shares.take(1_000 * use.worked_s, busy_ms)
+        intakes_ms = self._node.intakes_spent_ms()
+        spent_ms = self._shares.take(1_000 * use.worked_s, busy_ms, intakes_ms)
         return {
             "cpu_cores": round(use.cpu * self._options.cores, 4),
             "utilisation": round(use.cpu, 4),
             "memory_bytes": use.memory_bytes,
+            "intakes": {name: {"cpu_ms": ms} for name, ms in intakes_ms.items()},
             "fragments": {
                 name: asdict(one.with_cost(spent_ms[name])) for name, one in statuses.items()
             },

@@ -390,6 +390,10 @@ class Node:
         first_s = running.run.first_batch_s if running.run is not None else None
         return running.reached_s | ({} if first_s is None else {"first_batch_s": first_s})
 
+    def intakes_spent_ms(self) -> dict[str, float]:
+        """The processor time that each intake here has had."""
+        return {name: round(one.spent_ms, 1) for name, one in tuple(self._ingests.items())}
+
     def reports(self, name: str) -> list[dict[str, object]]:
         """Spark's own reports of a fragment's latest batches."""
         run = self._running[name].run

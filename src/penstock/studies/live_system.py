@@ -25,11 +25,16 @@ _MEMORY_BYTES = 1536 << 20
 
 @dataclass(frozen=True)
 class Look:
-    """A system at one moment: how busy each node is, and what lies unread before each fragment."""
+    """A system at one moment: how busy each node is, and what was measured of each fragment."""
 
     at_s: float
     utilisation: Mapping[str, float]
-    backlog_rows: Mapping[str, int]
+    fragments: Mapping[str, Mapping[str, Any]]
+
+    @property
+    def backlog_rows(self) -> int:
+        """All that lies unread."""
+        return sum(int(one.get("backlog_rows", 0)) for one in self.fragments.values())
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,18 @@ class Watched:
 
     def backlog_rows(self) -> list[int]:
         """All that lay unread, look by look."""
-        return [sum(one.backlog_rows.values()) for one in self.looks]
+        return [one.backlog_rows for one in self.looks]
+
+    def grown_per_s(self, fragment: str, key: str) -> float:
+        """How much a counter of a fragment grew in a second, over all looks."""
+        known = [
+            (one.at_s, float(one.fragments[fragment][key]))
+            for one in self.looks
+            if key in one.fragments.get(fragment, {})
+        ]
+        if len(known) < 2 or known[-1][0] <= known[0][0]:
+            return 0.0
+        return (known[-1][1] - known[0][1]) / (known[-1][0] - known[0][0])
 
 
 class LiveSystem:
@@ -106,7 +122,7 @@ class LiveSystem:
             self._check(fragments)
             if seconds is None and all(one["state"] == "finished" for one in fragments):
                 break
-            unread = sum(_backlog(fragments).values())
+            unread = looks[-1].backlog_rows
             say(f"{name}: {len(delivered)} batches of results, {unread:,} rows unread")
         moves = self._moves()[known:]
         assignment = {one["name"]: str(one["node"]) for one in fragments}
@@ -125,7 +141,8 @@ class LiveSystem:
     def _look(self, fragments: Sequence[Mapping[str, Any]]) -> Look:
         nodes = self.client.get("/api/nodes")
         used = {one["name"]: float(one["utilisation"]) for one in nodes}
-        return Look(time.time(), used, _backlog(fragments))
+        measured = {one["name"]: one["measured"] for one in fragments if one["kind"] == "fragment"}
+        return Look(time.time(), used, measured)
 
     def _check(self, fragments: Sequence[Mapping[str, Any]]) -> None:
         for one in fragments:
@@ -150,14 +167,6 @@ class LiveSystem:
             if time.monotonic() > until_s:
                 raise RunError(f"{name} has not stopped {_DROPPED_WITHIN_S:g} s after its drop")
             time.sleep(_LOOK_EVERY_S / 10)
-
-
-def _backlog(fragments: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    return {
-        one["name"]: int(one["measured"].get("backlog_rows", 0))
-        for one in fragments
-        if one["kind"] == "fragment"
-    }
 
 
 @contextmanager

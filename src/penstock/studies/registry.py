@@ -25,6 +25,7 @@ STUDIES: Mapping[str, str] = {
     "balancing-bursts": "global plans with pairwise balancing under on-off bursts",
     "two-chains": "two chains that burst in turn, connected or cut",
     "live-bursts": "streams that burst in turn on three real nodes, with and without balancing",
+    "prediction": "runs on real nodes as the simulator predicted them",
     "traffic": "plans at work on real nodes, at rates that grow to overload",
 }
 """What each study shows, by the name of its module with - for _."""

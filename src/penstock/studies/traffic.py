@@ -13,12 +13,13 @@ from penstock.studies.report import Row, Runner, Say, StudyReport, Table, Value
 from penstock.studies.running import one_by_one
 
 STRATEGIES = ("rod", "llf", "connected", "random", "max-rate")
-_NODES = 2
+NODES = 2
 _SUBSTREAMS = 4
-_RATE_PER_S = 1_500
+RATE_PER_S = 1_500
 _MULTIPLIERS = (1.0, 2.0, 3.0, 4.0)
 _WARM_S, _MEASURED_S = 30.0, 30.0
 _MAX_LATENCY_S = 20
+ROUND_S = _MAX_LATENCY_S / 4
 _COLUMNS = (
     "strategy",
     "multiplier",
@@ -43,7 +44,7 @@ def deployment(strategy: str, multiplier: float) -> str:
     """The workload as a deployment file."""
     streams = "".join(
         f"  packets_{number}:\n"
-        f"    source: {{generate: packets, rate: {_RATE_PER_S * multiplier:g}, hosts: 200, "
+        f"    source: {{generate: packets, rate: {RATE_PER_S * multiplier:g}, hosts: 200, "
         f"seed: {number}, speedup: 1}}\n"
         f"    lateness: 1s\n"
         for number in range(_SUBSTREAMS)
@@ -69,7 +70,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     multipliers = (1.0,) if quick else _MULTIPLIERS
     warm_s, measured_s = (15.0, 15.0) if quick else (_WARM_S, _MEASURED_S)
     rows: list[tuple[Value, ...]] = []
-    with live_system(_NODES) as system:
+    with live_system(NODES) as system:
         for multiplier in multipliers:
             for strategy in strategies:
                 name = f"{strategy} at {multiplier:g}"
@@ -169,10 +170,10 @@ def _drawn() -> tuple[Figure, ...]:
 
 def _setup(warm_s: float, measured_s: float) -> str:
     return (
-        f"{_NODES} nodes of one core on one machine, {_SUBSTREAMS} packet streams "
-        f"(self-similar, Hurst parameter 0.8) of {_RATE_PER_S:,} packets a second times the "
+        f"{NODES} nodes of one core on one machine, {_SUBSTREAMS} packet streams "
+        f"(self-similar, Hurst parameter 0.8) of {RATE_PER_S:,} packets a second times the "
         f"multiplier, {len(AGGREGATES)} aggregates over each, results within {_MAX_LATENCY_S} s "
-        f"wanted (a batch every {_MAX_LATENCY_S // 4} s). Measured for {measured_s:g} s after "
+        f"wanted (a batch every {ROUND_S:g} s). Measured for {measured_s:g} s after "
         f"{warm_s:g} s. Latency: from the entry of the oldest row of a batch until its results "
         "are out. A plan is overloaded when the mean latency is above what is wanted."
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Protocol
 
 _POLL_S = 0.1
@@ -35,6 +36,7 @@ class IngestThread(threading.Thread):
         self._poll_s = poll_s
         self._stopping = threading.Event()
         self.failure: BaseException | None = None
+        self._spent_s = 0.0
 
     @property
     def is_finished(self) -> bool:
@@ -44,10 +46,17 @@ class IngestThread(threading.Thread):
     def is_held_back(self) -> bool:
         return self._ingest.is_held_back
 
+    @property
+    def spent_ms(self) -> float:
+        """The processor time it has had."""
+        return 1_000 * self._spent_s
+
     def run(self) -> None:
         try:
             while not self._stopping.is_set() and not self._ingest.is_finished:
-                if not self._ingest.step():
+                was_busy = self._ingest.step()
+                self._spent_s = time.thread_time()
+                if not was_busy:
                     self._stopping.wait(self._poll_s)
         except BaseException as error:
             self.failure = error

@@ -1,0 +1,185 @@
+"""Prediction: a deployment simulated with measured costs, and the same on real nodes.
+
+Two runs at different rates tell for every fragment what a batch costs in itself and what a row
+costs. From that the simulator predicts runs that have not been: another rate, another placement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.model.abstract import AbstractInput, AbstractNetwork, AbstractNode, AbstractOperator
+from penstock.sim.arrivals import Steady
+from penstock.sim.simulation import Simulation
+from penstock.studies.figures import Figure
+from penstock.studies.live_system import LiveSystem, Watched, live_system
+from penstock.studies.report import Row, Runner, Say, StudyReport, Table, Value, within
+from penstock.studies.running import one_by_one
+from penstock.studies.traffic import NODES, RATE_PER_S, ROUND_S, deployment, query_names
+
+CALIBRATION = (("rod", 0.5), ("rod", 2.0))
+PREDICTED = (("rod", 1.0), ("llf", 1.5), ("connected", 1.0))
+_WARM_S, _MEASURED_S = 30.0, 40.0
+_SIMULATED_S = 10_000.0
+_AIM = 0.15
+_COLUMNS = ("placement", "multiplier", "quantity", "predicted", "measured", "error")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a fragment uses of a core: ``fixed`` for its batches, and ``per_rate`` for a row/s."""
+
+    fixed: float
+    per_rate: float
+
+    def load(self, rate_per_s: float) -> float:
+        return self.fixed + self.per_rate * rate_per_s
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run: where fragments were, their loads and rates, and what came of it."""
+
+    assignment: Mapping[str, str]
+    loads: Mapping[str, float]
+    rates_per_s: Mapping[str, float]
+    utilisation: Mapping[str, float]
+    latency_s: float
+
+
+def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
+    """Measures, predicts, and runs what was predicted."""
+    predicted = PREDICTED[:1] if quick else PREDICTED
+    warm_s, measured_s = (15.0, 15.0) if quick else (_WARM_S, _MEASURED_S)
+    with live_system(NODES) as live:
+        low, high = (_run(live, *one, warm_s, measured_s, say) for one in CALIBRATION)
+        costs = fitted(low, high)
+        rows = []
+        for placement, multiplier in predicted:
+            real = _run(live, placement, multiplier, warm_s, measured_s, say)
+            rows += _compared(placement, multiplier, costs, real)
+    table = Table("prediction", _COLUMNS, tuple(rows))
+    return StudyReport(
+        "prediction", tuple(_findings(table)), (table,), _drawn(), _setup(warm_s, measured_s)
+    )
+
+
+def _run(
+    live: LiveSystem, placement: str, multiplier: float, warm_s: float, measured_s: float, say: Say
+) -> Point:
+    say(f"{placement} at {multiplier:g}")
+    text = deployment(placement, multiplier)
+    seen = live.watch("predicted", text, query_names(), warm_s + measured_s, say)
+    return _point(live, seen.since(seen.looks[0].at_s + warm_s))
+
+
+def _point(live: LiveSystem, seen: Watched) -> Point:
+    names = query_names()
+    latencies = seen.latencies_s()
+    return Point(
+        {name: seen.assignment[name] for name in names},
+        {name: seen.grown_per_s(name, "cpu_ms") / 1_000 for name in names},
+        {name: seen.grown_per_s(name, "rows_in") for name in names},
+        {node: seen.mean_utilisation(node) for node in live.nodes},
+        float(np.mean(latencies)) if latencies else float("nan"),
+    )
+
+
+def fitted(low: Point, high: Point) -> dict[str, Cost]:
+    """The line through two runs for every fragment; no part of it is below zero."""
+    found = {}
+    for name in low.loads:
+        more_per_s = high.rates_per_s[name] - low.rates_per_s[name]
+        per_rate = (high.loads[name] - low.loads[name]) / more_per_s if more_per_s > 0 else 0.0
+        per_rate = max(0.0, per_rate)
+        fixed = max(0.0, low.loads[name] - per_rate * low.rates_per_s[name])
+        found[name] = Cost(fixed, per_rate)
+    return found
+
+
+def simulated(
+    costs: Mapping[str, Cost], assignment: Mapping[str, str], rate_per_s: float, nodes: list[str]
+) -> tuple[dict[str, float], float]:
+    """The utilisation of every node and the mean latency, batch by batch.
+
+    A batch comes every round with what arrived since the last, and takes its turn on its node; the
+    oldest of its rows has waited a round by then.
+    """
+    names = list(assignment)
+    network = AbstractNetwork(
+        tuple(AbstractInput(f"batches of {name}") for name in names),
+        tuple(
+            AbstractOperator(name, (f"batches of {name}",), costs[name].load(rate_per_s) * ROUND_S)
+            for name in names
+        ),
+        tuple(AbstractNode(node) for node in nodes),
+    )
+    arrivals = {f"batches of {name}": Steady(1 / ROUND_S) for name in names}
+    simulation = Simulation(network, arrivals, [nodes.index(assignment[one]) for one in names], 0)
+    simulation.advance(_SIMULATED_S)
+    used = simulation.statistics().utilisation
+    return dict(zip(nodes, used.tolist(), strict=True)), ROUND_S + simulation.latencies().mean_s
+
+
+def _compared(
+    placement: str, multiplier: float, costs: Mapping[str, Cost], real: Point
+) -> list[tuple[Value, ...]]:
+    rate_per_s = RATE_PER_S * multiplier
+    nodes = list(real.utilisation)
+    used, latency_s = simulated(costs, real.assignment, rate_per_s, nodes)
+    kept_up = max(used.values()) < 1.0
+    offered = rate_per_s * len(real.assignment)
+    pairs = [
+        *((f"utilisation of {node}", used[node], real.utilisation[node]) for node in nodes),
+        ("rows/s", offered if kept_up else float("nan"), sum(real.rates_per_s.values())),
+        ("latency, s", latency_s, real.latency_s),
+    ]
+    return [
+        (placement, multiplier, quantity, round(ours, 4), round(theirs, 4),
+         round(ours / theirs - 1, 4) if theirs else None)
+        for quantity, ours, theirs in pairs
+    ]  # fmt: skip
+
+
+def _findings(table: Table) -> list[Row]:
+    """The worst error of every kind of quantity."""
+    found = []
+    for what, limit in (("utilisation", _AIM), ("rows/s", None), ("latency", None)):
+        errors = [
+            abs(float(row[-1])) for row in table.rows
+            if str(row[2]).startswith(what) and row[-1] is not None
+        ]  # fmt: skip
+        found.append(
+            within(f"largest error of {what}", None, round(max(errors, default=0.0), 3), high=limit)
+        )
+    return found
+
+
+def _drawn() -> tuple[Figure, ...]:
+    return (
+        Figure(
+            "prediction",
+            "prediction",
+            "predicted",
+            "measured",
+            "quantity",
+            kind="scatter",
+            title="Predicted and measured",
+            x_label="predicted",
+            y_label="measured",
+            log_x=True,
+            log_y=True,
+        ),
+    )
+
+
+def _setup(warm_s: float, measured_s: float) -> str:
+    return (
+        "The workload of the study traffic. Calibrated by "
+        + " and ".join(f"{name} at {multiplier:g}" for name, multiplier in CALIBRATION)
+        + f" times its rates, {measured_s:g} s each after {warm_s:g} s; utilisation is of a node's "
+        "one core, latency of the oldest row of a batch until its results are out."
+    )
