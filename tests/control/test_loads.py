@@ -12,15 +12,12 @@ from hypothesis import strategies as st
 from penstock.control.loads import Sample, Shares, load_series
 
 NAMES = ("a", "b")
+MS = st.integers(0, 10_000)
 
 
-@given(
-    st.lists(
-        st.tuples(st.floats(0, 1e4), st.tuples(st.floats(0, 1e4), st.floats(0, 1e4))), max_size=20
-    )
-)
+@given(st.lists(st.tuples(MS, st.tuples(MS, MS)), max_size=20))
 def test_all_that_was_used_while_something_ended_is_shared_out(
-    steps: list[tuple[float, tuple[float, float]]],
+    steps: list[tuple[int, tuple[int, int]]],
 ) -> None:
     shares = Shares()
     busy = dict.fromkeys(NAMES, 0.0)
