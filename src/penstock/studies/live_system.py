@@ -51,6 +51,7 @@ class Delivered:
 class Watched:
     """What was seen of one submission while it ran."""
 
+    submitted_s: float
     looks: tuple[Look, ...]
     delivered: tuple[Delivered, ...]
     assignment: Mapping[str, str]
@@ -59,6 +60,7 @@ class Watched:
     def since(self, start_s: float) -> Watched:
         """What was seen from then on."""
         return Watched(
+            self.submitted_s,
             tuple(one for one in self.looks if one.at_s >= start_s),
             tuple(one for one in self.delivered if one.at_s >= start_s),
             self.assignment,
@@ -109,6 +111,7 @@ class LiveSystem:
         """Submits a deployment, watches it for so long, or until it has finished, and drops it."""
         known = len(self._moves())
         channels = {query: self._channel(query) for query in queries}
+        submitted_s = time.time()
         self.client.submit(name, "yaml", text, str(self._home.path))
         looks: list[Look] = []
         delivered: list[Delivered] = []
@@ -127,7 +130,7 @@ class LiveSystem:
         moves = self._moves()[known:]
         assignment = {one["name"]: str(one["node"]) for one in fragments}
         self._drop(name)
-        return Watched(tuple(looks), tuple(delivered), assignment, tuple(moves))
+        return Watched(submitted_s, tuple(looks), tuple(delivered), assignment, tuple(moves))
 
     def _channel(self, query: str) -> Channel:
         channel = Channel.open(self._home.state / "channels" / query)
