@@ -37,11 +37,11 @@ def hop(quick: bool, say: Say) -> Report:
         workload = Workload(Path(name) / "events", events, files)
         workload.write()
         whole = {
-            layout: _whole(live, workload, *nodes, lambda text, of=layout: say(f"{of}: {text}"))
+            layout: _whole(live, workload, *nodes, _said(layout, say))
             for layout, nodes in LAYOUTS.items()
         }
         paced = {
-            layout: _paced(live, *nodes, seconds, lambda text, of=layout: say(f"{of}: {text}"))
+            layout: _paced(live, *nodes, seconds, _said(layout, say))
             for layout, nodes in LAYOUTS.items()
         }
     cases += _compared("throughput", "rows/s", {one: made[0] for one, made in whole.items()})
@@ -51,6 +51,10 @@ def hop(quick: bool, say: Say) -> Report:
     cases.append(limited("a hop, processor time", max(0.0, second - first), "us/row"))
     cases.append(limited("a hop to another node, beyond that", max(0.0, third - second), "us/row"))
     return Report("hop", tuple(cases))
+
+
+def _said(layout: str, say: Say) -> Say:
+    return lambda text: say(f"{layout}: {text}")
 
 
 def _compared(what: str, unit: str, found: Mapping[str, float]) -> Iterator[Case]:
