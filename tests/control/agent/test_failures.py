@@ -13,9 +13,9 @@ from control.agent.facts import (
     unit,
 )
 from control.toys import ToyWorker, TroubledCatalog, once, raising, started
-from control.waiting import until
 from penstock.control.agent import Agent
 from penstock.errors import RunError
+from waiting import until
 
 
 class TestFailures:

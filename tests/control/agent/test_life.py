@@ -19,10 +19,10 @@ from control.agent.facts import (
     unit,
 )
 from control.toys import ToyWorker, TroubledCatalog, once, raising, started
-from control.waiting import until
 from penstock import __version__
 from penstock.control.agent import Agent
 from penstock.errors import UnreachableError
+from waiting import until
 
 
 class TestLife:

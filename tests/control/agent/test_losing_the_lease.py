@@ -20,8 +20,8 @@ from control.agent.facts import (
     unit,
 )
 from control.toys import ToyWorker, TroubledCatalog, once, started
-from control.waiting import until
 from penstock.control.agent import Agent
+from waiting import until
 
 
 def _wait(asked: str, waiting: list[str], go_on: threading.Event) -> None:

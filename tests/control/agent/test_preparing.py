@@ -12,10 +12,10 @@ from control.agent.facts import (
 )
 from control.made_up import submission
 from control.toys import ToyWorker, TroubledCatalog, raising, started
-from control.waiting import until
 from penstock.control.agent import Agent
 from penstock.control.records import UnitRecord
 from penstock.errors import RunError
+from waiting import until
 
 
 class TestPreparing:

@@ -13,9 +13,9 @@ from control.agent.facts import (
 )
 from control.made_up import AMI, submission
 from control.toys import ToyWorker, TroubledCatalog, started
-from control.waiting import until
 from penstock.control.agent import Agent
 from penstock.control.records import UnitRecord
+from waiting import until
 
 
 class TestUnits:
