@@ -6,10 +6,11 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from feeds.reading import NO_HEADER, Reading, refusal, written
+from laws import tried
 from penstock.feeds import files
 from penstock.feeds.files import Reject
 from penstock.model.schema import Schema
@@ -187,7 +188,7 @@ rows_of_files = st.lists(
 )
 
 
-@settings(database=None, deadline=None, max_examples=80)
+@tried(50)
 @given(rows=rows_of_files, ending=st.sampled_from(["\n", "\r\n"]), header=st.booleans())
 def test_lines_of_rejects_are_exact(
     tmp_path_factory: pytest.TempPathFactory,

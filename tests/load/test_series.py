@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from laws import tried
 from penstock.errors import InputError
 from penstock.load.correlation import correlations
 from penstock.load.series import SeriesWindow, load_series
@@ -27,7 +28,7 @@ def test_what_cannot_be_a_load_counts_as_missing(fault: float) -> None:
 
 
 @given(arrays(np.float64, (5, 4), elements=st.floats(0, 1e6)))
-@settings(max_examples=50)
+@tried(30)
 def test_the_quantum_is_finer_than_a_millionth_and_sums_are_exact(loads: np.ndarray) -> None:
     series = load_series(loads)
     assert np.abs(series.loads - loads).max() <= 4e-6 * loads.max()
@@ -42,7 +43,7 @@ def test_constant_series_correlate_with_nothing() -> None:
 
 
 @given(arrays(np.float64, (4, 6), elements=st.integers(0, 50).map(float)))
-@settings(max_examples=100, deadline=None)
+@tried(60)
 def test_correlations_are_those_of_numpy(loads: np.ndarray) -> None:
     varies = np.ptp(loads, axis=1) > 0
     found = correlations(load_series(loads))[np.ix_(varies, varies)]

@@ -6,9 +6,10 @@ from heapq import nlargest
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from laws import tried
 from load.abstract_networks import random_assignment, random_problem
 from penstock.errors import InputError
 from penstock.load.arrays import Floats, Ints
@@ -40,7 +41,7 @@ KINDS = st.sampled_from(
 
 
 @given(st.integers(0, 10_000), KINDS)
-@settings(max_examples=60, deadline=None)
+@tried(40)
 def test_a_step_is_the_best_move_or_swap(seed: int, kind: dict[str, float]) -> None:
     problem = random_problem(seed, units=9, nodes=3, **kind)  # type: ignore[arg-type]
     points = np.ascontiguousarray(directions(3, 5)[0])
@@ -61,7 +62,7 @@ def test_a_step_is_the_best_move_or_swap(seed: int, kind: dict[str, float]) -> N
 
 
 @given(st.integers(0, 10_000), KINDS)
-@settings(max_examples=12, deadline=None)
+@tried(10)
 def test_never_worse_than_rod_and_always_the_same(seed: int, kind: dict[str, float]) -> None:
     problem = random_problem(seed, units=15, **kind)  # type: ignore[arg-type]
     found = local_search(problem, 1e5, lambda: False)

@@ -11,10 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from channels.disk import full, names
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.places import Place, S, live_until, place, run
+from laws import tried
 from penstock.errors import InputError
 from penstock.feeds import files
 from penstock.model.sources import ReplaySource
@@ -50,7 +51,7 @@ def outcome(here: Place) -> tuple[list[int], list[str], dict[str, int]]:
     return here.rows(), here.set_aside(), here.letters.counts()
 
 
-many = settings(database=None, deadline=None, max_examples=40)
+many = tried(25)
 
 
 @many
