@@ -33,6 +33,10 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.freeze()
 
 
+def pytest_unconfigure() -> None:
+    gc.unfreeze()  # libraries that look at the end for what was never let go shall find nothing
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if not MARKS.intersection(mark.name for mark in item.iter_markers()):
