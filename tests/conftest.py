@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,24 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 HERE = Path(__file__).parent
 MARKS = {"core", "spark", "system", "soak"}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collects without looking for garbage, and leaves what it made out of later searches.
+
+    All of it stays to the end; going through it again and again took a sixth of the time.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()  # libraries that look at the end for what was never let go shall find nothing
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from laws import tried
 from penstock.balance.domains import domains, in_domains
 from penstock.balance.grouping import grouped, in_groups
 from penstock.balance.pairwise import one_way, redistribution
@@ -50,7 +51,7 @@ def test_domains_need_nodes() -> None:
 
 
 @given(st.integers(0, 1_000), st.floats(0, 0.5))
-@settings(max_examples=50, deadline=None)
+@tried(30)
 def test_groups_keep_load_and_place_and_are_heavy_enough(seed: int, lightest: float) -> None:
     situation = _situation(seed)
     merged = grouped(situation, lightest)

@@ -5,10 +5,11 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from balance.worlds import series_of, worlds
+from laws import tried
 from penstock.balance import pairwise
 from penstock.balance.plan import MovePlan
 from penstock.balance.situation import LEAST_KNOWN, Situation, Thresholds
@@ -42,7 +43,7 @@ def _situation(world: World) -> Situation:
     ("fast", "plain"), ALGORITHMS, ids=lambda one: getattr(one, "__name__", "")
 )
 @given(world=worlds())
-@settings(max_examples=60, deadline=None)
+@tried(30)
 def test_plans_are_those_of_the_plain_transcription(
     fast: Fast, plain: Callable[[World], None], world: World
 ) -> None:
@@ -55,7 +56,7 @@ def test_plans_are_those_of_the_plain_transcription(
 
 
 @given(worlds())
-@settings(max_examples=60, deadline=None)
+@tried(30)
 def test_one_way_never_moves_an_operator_heavier_than_the_gap(world: World) -> None:
     situation = _situation(world)
     for move in pairwise.one_way(situation, LIMITS).moves:
@@ -67,7 +68,7 @@ def test_one_way_never_moves_an_operator_heavier_than_the_gap(world: World) -> N
 
 
 @given(worlds())
-@settings(max_examples=60, deadline=None)
+@tried(30)
 def test_after_one_way_only_operators_too_heavy_to_move_keep_a_pair_apart(world: World) -> None:
     situation = _situation(world)
     after = pairwise.one_way(situation, LIMITS).assignment
@@ -85,7 +86,7 @@ def test_after_one_way_only_operators_too_heavy_to_move_keep_a_pair_apart(world:
 
 
 @given(worlds(), st.integers(0, 2**32))
-@settings(max_examples=60, deadline=None)
+@tried(30)
 def test_with_one_sample_correlation_plays_no_part(world: World, seed: int) -> None:
     """h = 1: the choice is arbitrary, here the first operator that fits."""
     world.loads = [series[:1] for series in world.loads]

@@ -1,9 +1,10 @@
 """Largest-load-first and random selection."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 
 from balance.worlds import series_of, worlds
+from laws import tried
 from penstock.balance import rivals
 from penstock.balance.policies import POLICIES, decide
 from penstock.balance.situation import Situation, Thresholds
@@ -31,7 +32,7 @@ def _largest_first(world: World, epsilon: float) -> None:
 
 
 @given(worlds())
-@settings(max_examples=60, deadline=None)
+@tried(40)
 def test_largest_load_first_between_pairs(world: World) -> None:
     situation = Situation.of(series_of(world), world.plan, world.capacities, world.movable)
     world.movable = situation.free.tolist()

@@ -1,10 +1,11 @@
 """Theorems 4 and 5 of the source, and what the lower bound says about plans."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from laws import tried
 from penstock.load.correlation import (
     deviations,
     least_mean_deviation,
@@ -17,7 +18,7 @@ loads = st.integers(0, 1_000).map(float)
 
 
 @given(arrays(np.float64, st.tuples(st.integers(1, 6), st.integers(1, 12)), elements=loads))
-@settings(max_examples=80, deadline=None)
+@tried(40)
 def test_theorem_4_no_partition_varies_less_than_equal_shares(nodes: np.ndarray) -> None:
     total = nodes.sum(axis=0)
     mean_variance = (deviations(nodes) ** 2).mean()
@@ -28,7 +29,7 @@ def test_theorem_4_no_partition_varies_less_than_equal_shares(nodes: np.ndarray)
 
 
 @given(arrays(np.float64, st.integers(2, 12), elements=loads), st.integers(2, 6))
-@settings(max_examples=80, deadline=None)
+@tried(40)
 def test_theorem_4_equal_shares_reach_the_bound_and_correlate_fully(
     total: np.ndarray, nodes: int
 ) -> None:
@@ -39,7 +40,7 @@ def test_theorem_4_equal_shares_reach_the_bound_and_correlate_fully(
 
 
 @given(st.integers(2, 12).flatmap(lambda h: arrays(np.float64, (2, h), elements=loads)))
-@settings(max_examples=120, deadline=None)
+@tried(60)
 def test_theorem_5_correlation_bounds_the_variance_of_two_nodes(pair: np.ndarray) -> None:
     left, right = pair
     variances = left.var() + right.var()

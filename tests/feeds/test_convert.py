@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from laws import tried
 from penstock.feeds.arrow import ARROW_TYPES
 from penstock.feeds.convert import Converted, convert_text
 from penstock.model.schema import Field
@@ -135,7 +136,7 @@ texts = st.one_of(
 )
 
 
-@settings(database=None, deadline=None, max_examples=120)
+@tried(60)
 @given(type=st.sampled_from(STORABLE), values=st.lists(texts, max_size=8))
 def test_a_value_does_not_depend_on_its_neighbours(
     type: DataType, values: list[str | None]

@@ -1,6 +1,5 @@
 """What every generated feed promises, checked on each of them."""
 
-import hashlib
 import math
 import os
 import pickle
@@ -11,43 +10,22 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from feeds.samples import ENDLESS, FEEDS, digest
+from laws import tried
 from penstock.errors import InputError
 from penstock.feeds.feed import Feed
-from penstock.feeds.generated import Generated, instant_us
+from penstock.feeds.generated import instant_us
 from penstock.feeds.meters import Meters
-from penstock.feeds.nexmark import Nexmark
-from penstock.feeds.packets import Packets
 
-FEEDS: dict[str, Generated] = {
-    "meters": Meters(homes=37, days=2, seed=3, speedup=3_600, disorder_s=300),
-    "meters in order": Meters(homes=37, days=2, seed=3, speedup=3_600),
-    "packets": Packets(rate_per_s=100, seconds=30, seed=3, speedup=2, disorder_s=1.5),
-    "packets in order": Packets(rate_per_s=100, seconds=30, seed=3, speedup=2),
-    "persons": Nexmark(kind="persons", events=60_000, seed=3, speedup=1, disorder_s=0.2),
-    "auctions": Nexmark(kind="auctions", events=40_000, seed=3, speedup=1, disorder_s=0.2),
-    "bids": Nexmark(kind="bids", events=3_000, seed=3, speedup=1, disorder_s=0.05),
-    "bids in order": Nexmark(kind="bids", events=3_000, seed=3, speedup=1),
-}
-ENDLESS: dict[str, Generated] = {
-    "meters": Meters(speedup=600, disorder_s=120),
-    "packets": Packets(rate_per_s=2_000, speedup=1, disorder_s=0.5),
-    "persons": Nexmark(kind="persons", speedup=1, disorder_s=1),
-    "auctions": Nexmark(kind="auctions", speedup=1, disorder_s=1),
-    "bids": Nexmark(kind="bids", speedup=1, disorder_s=0.1),
-}
 WHOLE = {name: feed.read(0, feed.size or 0) for name, feed in FEEDS.items()}
-quick = settings(database=None, deadline=None, max_examples=60)
+quick = tried(30)
 
 
 def times_us(table: pa.Table) -> np.ndarray:
     return table["ts"].cast(pa.int64()).to_numpy()
-
-
-def digest(feed: Feed, start: int, stop: int) -> str:
-    return hashlib.sha256(repr(feed.read(start, stop).to_pylist()).encode()).hexdigest()
 
 
 @pytest.mark.parametrize("name", FEEDS)
@@ -85,9 +63,7 @@ def test_large_reads_are_made_in_pieces(name: str, monkeypatch: pytest.MonkeyPat
 def test_rows_are_the_same_in_another_process() -> None:
     far = 5_000_000_000
     program = f"""
-import sys
-sys.path.insert(0, {os.path.dirname(__file__)!r})
-from test_generated import ENDLESS, digest
+from feeds.samples import ENDLESS, digest
 print(*[digest(feed, {far}, {far} + 300) for feed in ENDLESS.values()])
 """
     environment = {**os.environ, "PYTHONHASHSEED": "12345"}

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from laws import tried
 from penstock.feeds.lateness import Sifted, sift
 
 MOMENT = pa.timestamp("us", tz="UTC")
@@ -42,7 +43,7 @@ lateness = st.one_of(st.integers(0, 20), st.integers(0, 10**16))
 marks = st.one_of(st.none(), st.integers(0, 40))
 
 
-@settings(database=None, deadline=None, max_examples=150)
+@tried(80)
 @given(times=st.one_of(times_us, close_times_us), lateness_us=lateness, high_us=marks)
 def test_sifting_is_the_plain_loop(
     times: list[int | None], lateness_us: int, high_us: int | None

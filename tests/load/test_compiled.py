@@ -1,9 +1,12 @@
 """Compiled loops are kept on disk, and compiled again when any of their sources changed."""
 
-import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
+import pytest
+
+from penstock.load import compiled as kept
 from penstock.load.compiled import compiled, sources_digest
 
 LOOP = """
@@ -13,32 +16,29 @@ from penstock.load.compiled import compiled
 @compiled
 def number():
     return NUMBER
-
-print(number())
 """
 
 
-def _said(folder: Path, digest: str) -> int:
-    """What a process prints in which the sources have this digest."""
-    program = (
-        f"import sys; sys.path.insert(0, {str(folder)!r}); sys.dont_write_bytecode = True\n"
-        f"import penstock.load.compiled as kept; kept.sources_digest = lambda: {digest!r}\n"
-        "import loop"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    return int(done.stdout)
+def _said(digest: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    """What the loop gives once it is loaded afresh, while the sources have this digest."""
+    monkeypatch.setattr(kept, "sources_digest", lambda: digest)
+    for name in ("inner", "loop"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    return int(import_module("loop").number())
 
 
-def test_a_constant_from_another_file_that_changed_is_seen(tmp_path: Path) -> None:
+def test_a_constant_from_another_file_that_changed_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
     (tmp_path / "loop.py").write_text(LOOP, encoding="utf-8")
     inner = tmp_path / "inner.py"
     inner.write_text("NUMBER = 1\n", encoding="utf-8")
-    assert _said(tmp_path, "first") == 1
+    assert _said("first", monkeypatch) == 1
     inner.write_text("NUMBER = 2\n", encoding="utf-8")
-    assert _said(tmp_path, "first") == 1, "numba sees other files by now: is the digest needed?"
-    assert _said(tmp_path, "second") == 2
+    assert _said("first", monkeypatch) == 1, "numba sees other files by now: is the digest needed?"
+    assert _said("second", monkeypatch) == 2
 
 
 def test_the_digest_is_what_functions_are_kept_under() -> None:

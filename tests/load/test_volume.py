@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from laws import tried
 from load.abstract_networks import random_assignment, random_problem, random_weights
 from penstock.load.feasible import anchored, axis_product, plane_distance, weights
 from penstock.load.volume import (
@@ -60,7 +61,7 @@ def test_the_ideal_is_one_and_nothing_is_larger() -> None:
 
 
 @given(st.integers(0, 10_000), st.integers(1, 4), st.integers(2, 6))
-@settings(max_examples=60, deadline=None)
+@tried(40)
 def test_both_bounds_hold(seed: int, width: int, nodes: int) -> None:
     rows = random_weights(np.random.default_rng(seed), nodes, width)
     exact = polytope_volume(rows)
@@ -69,7 +70,7 @@ def test_both_bounds_hold(seed: int, width: int, nodes: int) -> None:
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=30, deadline=None)
+@tried(25)
 def test_theorem_1_no_plan_is_larger_than_the_ideal(seed: int) -> None:
     """The capacity-weighted mean of the rows is the ideal hyperplane, so it contains every set."""
     problem = random_problem(seed)
@@ -79,7 +80,7 @@ def test_theorem_1_no_plan_is_larger_than_the_ideal(seed: int) -> None:
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=30, deadline=None)
+@tried(25)
 def test_theorem_2_axis_distances_are_greatest_when_evenly_shared(seed: int) -> None:
     problem = random_problem(seed)
     rows = weights(problem, random_assignment(problem, seed))
@@ -87,7 +88,7 @@ def test_theorem_2_axis_distances_are_greatest_when_evenly_shared(seed: int) -> 
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=30, deadline=None)
+@tried(25)
 def test_a_lower_bound_only_moves_the_origin(seed: int) -> None:
     """Against rejection: points above the lower bound, inside the ideal, that fit the plan."""
     problem = random_problem(seed, lower=True)

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from laws import tried
 from model.samples import counted, input_of, read
 from penstock.model.expressions import Column
 from penstock.model.operators import Map, Operator, WindowJoin
@@ -20,7 +21,7 @@ from penstock.model.windows import TimeBound, Window
 
 Row = dict[str, int | None]
 LEFT, RIGHT = read("a", "l timestamp", "l"), read("b", "r timestamp", "r")
-simulated = settings(database=None, deadline=None, max_examples=150)
+simulated = tried(80)
 
 
 @dataclass

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from laws import tried
 from load.abstract_networks import random_assignment, random_problem
 from penstock.load.bandwidth import is_abundant
 from penstock.load.feasible import plane_distance, weights
@@ -30,7 +31,7 @@ from place.transcription import plain_clusters
     st.sampled_from([0.5, 1.0, 2.0]),
     st.sampled_from(list(Order)),
 )
-@settings(max_examples=120, deadline=None)
+@tried(60)
 def test_equal_to_the_source_s_loops(
     seed: int, least_cpu: float, least_bytes: float, most_weight: float, order: Order
 ) -> None:
@@ -41,7 +42,7 @@ def test_equal_to_the_source_s_loops(
 
 
 @given(st.integers(0, 100_000))
-@settings(max_examples=20, deadline=None)
+@tried(20)
 def test_clusters_keep_the_load_and_what_lies_between_them(seed: int) -> None:
     problem = random_problem(seed, transfer=0.5, bandwidth=100.0)
     labels = cluster(problem, Thresholds(0.0, 0.0, 1.0, Order.WEIGHT_FIRST))
@@ -81,7 +82,7 @@ def test_orders_by_what_counts() -> None:
 
 
 @given(st.integers(0, 100_000), st.floats(100.0, 20_000.0))
-@settings(max_examples=40, deadline=None)
+@tried(40)
 def test_theorem_3_abundant_bandwidth_never_limits(seed: int, bandwidth: float) -> None:
     problem = random_problem(seed, units=8, bandwidth=bandwidth)
     cpu_and_links = weights(problem, random_assignment(problem, seed))

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from balance.worlds import series_of, worlds
+from laws import tried
 from penstock.bench.plain.cluster import global_plan
 from penstock.bench.plain.pairs import World
 from penstock.errors import InputError
@@ -14,7 +15,7 @@ from penstock.place.correlation import global_assignment
 
 
 @given(worlds(least_nodes=1))
-@settings(max_examples=100, deadline=None)
+@tried(50)
 def test_the_plan_is_that_of_the_plain_transcription(world: World) -> None:
     fast = global_assignment(
         series_of(world),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from laws import tried
 from model.samples import (
     DATABASE,
     HOMES,
@@ -258,7 +259,7 @@ def test_the_delay_counts_through_a_write() -> None:
     assert {one.name: one.delay_us for one in fragments} == {"per_minute": 0, "starts": MIN}
 
 
-any_network = settings(database=None, deadline=None, max_examples=70)
+any_network = tried(35)
 
 
 @any_network

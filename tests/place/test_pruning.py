@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
+from laws import tried
 from model.samples import HOMES, MIN, S, counted, filtered, input_of, more, stream_of
 from penstock.model.aggregates import AggregateCall
 from penstock.model.expressions import Call, Column, Expression, Literal, walk
@@ -160,7 +161,7 @@ def run_fragment(
     return there
 
 
-@settings(database=None, deadline=None, max_examples=100)
+@tried(50)
 @given(network=networks())
 def test_a_fragment_runs_on_the_columns_it_needs(network: Network) -> None:
     for fragment in fuse(network):
@@ -169,7 +170,7 @@ def test_a_fragment_runs_on_the_columns_it_needs(network: Network) -> None:
         assert there[fragment.output] >= set(network.shapes[fragment.output].schema.names)
 
 
-@settings(database=None, deadline=None, max_examples=50)
+@tried(30)
 @given(network=networks())
 def test_needed_columns_are_columns_in_their_order(network: Network) -> None:
     for fragment in fuse(network):

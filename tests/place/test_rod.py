@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from laws import tried
 from load.abstract_networks import network_of, random_problem, worked_example
 from penstock.bench.plain_rod import plain_rod
 from penstock.load.feasible import weights
@@ -25,7 +26,7 @@ from penstock.place.rod import rod
     st.booleans(),
     st.booleans(),
 )
-@settings(max_examples=150, deadline=None)
+@tried(80)
 def test_equal_to_the_source_s_loops(
     seed: int, units: int, nodes: int, width: int, arcs: bool, lower: bool, equal: bool
 ) -> None:
@@ -34,7 +35,7 @@ def test_equal_to_the_source_s_loops(
 
 
 @given(st.integers(0, 100_000))
-@settings(max_examples=30, deadline=None)
+@tried(30)
 def test_pinned_units_stay_and_count(seed: int) -> None:
     problem = random_problem(seed)
     rng = np.random.default_rng(seed)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -26,6 +25,7 @@ from penstock.spark.sinks.batch import Batch
 from penstock.spark.sinks.channel_sink import ChannelSink
 from penstock.spark.state import StateFolder
 from penstock.spark.warming import rehearse
+from waiting import until
 
 DEPLOYMENT = """
 streams:
@@ -44,14 +44,15 @@ OPTIONS = NodeOptions(trigger_ms=20, max_rows_per_batch=400)
 def await_that(
     condition: Callable[[], object], node: Node | None = None, limit_s: float = 60
 ) -> None:
-    until_s = time.monotonic() + limit_s
-    while not condition():
+    """Waits for a condition, or for a failure of the node."""
+
+    def check() -> None:
         for name in node.names if node else ():
             failure = node.failure(name) if node else None
             if failure is not None:
                 raise failure
-        assert time.monotonic() < until_s, "it did not come to that"
-        time.sleep(0.01)
+
+    until(condition, limit_s, check=check)
 
 
 class Place:

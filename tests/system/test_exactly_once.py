@@ -14,7 +14,8 @@ import pytest
 
 from penstock.feeds.generators import generator
 from penstock.feeds.lateness import sift
-from system.under_test import Rows, UnderTest, _comparable, await_that
+from system.under_test import Rows, UnderTest, _comparable
+from waiting import until
 
 HOMES, SPEEDUP = 60, 2_880
 DAYS = 4
@@ -118,7 +119,7 @@ def check(system: UnderTest, expected: dict[str, Rows]) -> None:
 def test_moved_killed_and_put_to_sleep(system: UnderTest) -> None:
     rng = random.Random(1)
     system.submit("meters", deployment(DAYS))
-    await_that(lambda: system.count("high") > 0, 120, "first results")
+    until(lambda: system.count("high") > 0, 120, "first results")
     moved = [system.move_some(rng) for _ in range(3)]
     assert "done" in moved, moved
 
@@ -127,13 +128,13 @@ def test_moved_killed_and_put_to_sleep(system: UnderTest) -> None:
     assert "sliding" in unfinished, "it was over before anything happened to it"
     sleeping = system.node_of("sliding")
     stopped = system.pause_node(sleeping)
-    await_that(lambda: system.node_of("sliding") != sleeping, 60, "its fragments run elsewhere")
+    until(lambda: system.node_of("sliding") != sleeping, 60, "its fragments run elsewhere")
     others = [node for node in "abc" if node != sleeping]
 
     # The controller is killed, and a node while it is away.
     pid = system.kill_controller()
     before = system.batches()
-    await_that(lambda: system.batches() > before + 5, 60, "it goes on without its controller")
+    until(lambda: system.batches() > before + 5, 60, "it goes on without its controller")
     victim = next(node for node in others if node != system.node_of("readings"))
     killed = system.pid(victim)
     system.kill_node(victim)
@@ -141,8 +142,8 @@ def test_moved_killed_and_put_to_sleep(system: UnderTest) -> None:
         process.resume()
     system.restart_controller()
     assert system.home.address().pid != pid
-    await_that(lambda: system.pid(victim) != killed, 120, "the killed node is back")
-    await_that(
+    until(lambda: system.pid(victim) != killed, 120, "the killed node is back")
+    until(
         lambda: "stops its units: its lease ran out" in system.log(sleeping),
         60,
         "the node that slept has noticed",
@@ -161,7 +162,7 @@ def test_disturbed_at_random(system: UnderTest) -> None:
     print(f"\nseed {seed}, {minutes:g} minutes; again with make soak SEED={seed}")
     rng = random.Random(seed)
     system.submit("meters", deployment(days))
-    await_that(lambda: system.count("high") > 0, 120, "first results")
+    until(lambda: system.count("high") > 0, 120, "first results")
     happened: Counter[str] = Counter()
     while system.fragments():
         fault = rng.choice([move, move, move, kill_node, sleep_node, kill_controller])
@@ -181,7 +182,7 @@ def kill_node(system: UnderTest, rng: random.Random) -> int:
     node = rng.choice("abc")
     former = system.pid(node)
     system.kill_node(node)
-    await_that(lambda: system.pid(node) != former, 120, f"node {node} is back")
+    until(lambda: system.pid(node) != former, 120, f"node {node} is back")
     return 1
 
 
@@ -192,7 +193,7 @@ def sleep_node(system: UnderTest, rng: random.Random) -> int:
     time.sleep(rng.uniform(6, 10))  # longer than a lease: that is the fault
     for process in stopped:
         process.resume()
-    await_that(
+    until(
         lambda: system.log(node).count("its lease ran out") > told, 60, f"node {node} has noticed"
     )
     return 1

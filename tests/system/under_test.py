@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
-import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -19,17 +17,10 @@ from penstock.control.launch import bring_down, bring_up
 from penstock.errors import PenstockError
 from penstock.model.network import NodeSpec
 from penstock.spark.channels.channel import Channel
+from waiting import until
 
 Rows = Counter[tuple[object, ...]]
 _DIGITS = 6
-
-
-def await_that(condition: Callable[[], object], limit_s: float, what: str) -> None:
-    """Waits for a condition; fails with ``what`` when it does not come true."""
-    until_s = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < until_s, f"not within {limit_s:g} s: {what}"
-        time.sleep(0.05)
 
 
 class UnderTest:
@@ -118,7 +109,7 @@ class UnderTest:
         """kill -9 of the controller; its process."""
         pid = self.home.address().pid
         os.kill(pid, signal.SIGKILL)
-        await_that(lambda: not _is_alive(pid), 10, "the controller is dead")
+        until(lambda: not _is_alive(pid), 10, "the controller is dead")
         return pid
 
     def restart_controller(self) -> None:
@@ -132,10 +123,7 @@ class UnderTest:
             units = self.catalog.units()
             return [(one.name, one.state, one.error) for one in units if one.state != "finished"]
 
-        until_s = time.monotonic() + limit_s
-        while states():
-            assert time.monotonic() < until_s, f"not finished within {limit_s:g} s: {states()}"
-            time.sleep(0.2)
+        until(lambda: not states(), limit_s, states)
 
     def log(self, name: str) -> str:
         """What the controller or a node has said so far."""

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 
 import numpy as np
 
@@ -92,7 +93,7 @@ def _ladder(steps: tuple[tuple[int, int], ...], say: Callable[[str], None]) -> I
     for units, nodes in steps:
         say(f"{units:,} units on {nodes:,} nodes")
         problem = chains(units, nodes)
-        taken = best_s(lambda one=problem: rod(one), 3 if units * nodes < 1e8 else 1)  # type: ignore[misc]
+        taken = best_s(partial(rod, problem), 3 if units * nodes < 1e8 else 1)
         each = 1e9 * taken / (units * nodes * INPUTS)
         first = first or each
         name = f"ROD, {units:,} x {nodes:,}: {taken:.3g} s, per number"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from penstock.errors import InputError
+from penstock.cli.canvas import canvas_for
 from penstock.load.feasible import weights
 from penstock.load.problem import Problem
 from penstock.load.slices import Slice, plan_slice, slice_point
@@ -27,17 +27,11 @@ def draw_plans(
 
     Algorithms that share the work out in the same way share a panel.
     """
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
     shown = _groups(problem, sorted(plans, key=lambda one: one.algorithm != chosen))[:_MOST]
     down = -(-len(shown) // _ACROSS)
-    with rc_context({"svg.hashsalt": "penstock", "svg.fonttype": "none", "font.size": 8}):
-        width = 2.6 * min(_ACROSS, len(shown)) + 0.4
-        canvas = Figure(figsize=(width, 2.6 * down + 0.5), layout="constrained")
-        grid = canvas.subplots(
-            down, min(_ACROSS, len(shown)), squeeze=False, sharex=True, sharey=True
-        ).ravel()
+    across = min(_ACROSS, len(shown))
+    with canvas_for(path, (2.6 * across + 0.4, 2.6 * down + 0.5), font_size=8) as canvas:
+        grid = canvas.subplots(down, across, squeeze=False, sharex=True, sharey=True).ravel()
         for axis in grid[len(shown) :]:
             axis.set_visible(False)
         for axis, group in zip(grid, shown, strict=False):
@@ -47,13 +41,6 @@ def draw_plans(
         held = _held(problem, axes)
         if held:
             canvas.suptitle(held, fontsize=8)
-        try:
-            canvas.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
-        except (OSError, ValueError) as error:
-            raise InputError(
-                f"the figure {path} cannot be written: {error}",
-                hint="Name a file that ends in .svg, .png or .pdf.",
-            ) from None
 
 
 def _groups(problem: Problem, plans: list[Plan]) -> list[list[Plan]]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Self
 
+_Handler = Callable[[int, FrameType | None], object] | int | None
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _AT_ONCE = b"\npenstock leaves at once; the same command goes on from the last finished batch\n"
 
@@ -23,7 +25,7 @@ class StopRequest:
     def __init__(self, descriptor: int = 2) -> None:
         self._descriptor = descriptor
         self._asked = threading.Event()
-        self._former: dict[int, object] = {}
+        self._former: dict[int, _Handler] = {}
 
     def __enter__(self) -> Self:
         for number in _SIGNALS:
@@ -38,7 +40,7 @@ class StopRequest:
         traceback: TracebackType | None,
     ) -> None:
         for number, handler in self._former.items():
-            signal.signal(number, handler)  # type: ignore[arg-type]
+            signal.signal(number, handler)
 
     @property
     def asked(self) -> bool:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from penstock.cli.canvas import canvas_for
 from penstock.cli.simulating import Simulated
-from penstock.errors import InputError
 
 _MOST_LINES = 8
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
@@ -16,21 +16,10 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
 
 def draw_simulation(found: Simulated, path: Path) -> None:
     """Draws utilisation above, latency and moved load below; the same run, the same bytes."""
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
-    with rc_context({"svg.hashsalt": "penstock", "svg.fonttype": "none", "font.size": 9}):
-        canvas = Figure(figsize=(7.0, 5.0), layout="constrained")
+    with canvas_for(path, (7.0, 5.0), font_size=9) as canvas:
         loads, latency = canvas.subplots(2, 1, sharex=True)
         _draw_loads(loads, found)
         _draw_latency(latency, found)
-        try:
-            canvas.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
-        except (OSError, ValueError) as error:
-            raise InputError(
-                f"the figure {path} cannot be written: {error}",
-                hint="Name a file that ends in .svg, .png or .pdf.",
-            ) from None
 
 
 def _draw_loads(axes: Any, found: Simulated) -> None:

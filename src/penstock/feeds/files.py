@@ -6,7 +6,7 @@ import csv
 import gzip
 import json
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BufferedIOBase
@@ -134,7 +134,13 @@ def _csv_columns(path: Path, layout: CsvLayout, schema: Schema) -> list[str] | N
 
 
 @contextmanager
-def _open_csv(path, layout, schema, names, skip):  # type: ignore[no-untyped-def]
+def _open_csv(
+    path: Path,
+    layout: CsvLayout,
+    schema: Schema,
+    names: list[str],
+    skip: Callable[[pacsv.InvalidRow], str],
+) -> Iterator[pacsv.CSVStreamingReader]:
     with (
         open_marked(path) as stream,
         pacsv.open_csv(

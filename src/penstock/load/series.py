@@ -92,7 +92,7 @@ def load_series(samples: ArrayLike, quantum: float | None = None) -> LoadSeries:
 def _quantum(loads: Floats) -> float:
     """A power of two, small beside the heaviest operator's heaviest sample."""
     heaviest = float(loads.max(initial=0.0))
-    if heaviest == 0.0:
+    if heaviest < np.finfo(np.float64).tiny:  # no load at all, or too little to be divided
         return 1.0
     return float(2.0 ** (np.ceil(np.log2(heaviest)) - _QUANTA_BITS))
 

@@ -135,9 +135,16 @@ def _median_ratio(problem: Problem, moved: Floats) -> float:
 
 def cluster(problem: Problem, thresholds: Thresholds) -> Ints:
     """The number of every unit's cluster, counted from 0 in the order of their first units."""
-    from penstock.place.clustering_kernel import clusters
+    from penstock.place.clustering_kernel import Limits, clusters
 
     arcs = problem.arcs
+    limits = Limits(
+        len(problem.nodes),
+        float(thresholds.least_cpu),
+        float(thresholds.least_bytes),
+        float(thresholds.most_weight),
+        thresholds.order.value,
+    )
     leaders = clusters(
         np.array(problem.rows),
         np.array(problem.pinned),
@@ -146,11 +153,7 @@ def cluster(problem: Problem, thresholds: Thresholds) -> Ints:
         np.array(arcs.cpu),
         np.array(arcs.bytes),
         np.array(problem.totals),
-        len(problem.nodes),
-        float(thresholds.least_cpu),
-        float(thresholds.least_bytes),
-        float(thresholds.most_weight),
-        thresholds.order.value,
+        limits,
     )
     labels: Ints = np.unique(leaders, return_inverse=True)[1].astype(np.int64)
     return labels

@@ -8,6 +8,7 @@ again when its turn comes.
 from __future__ import annotations
 
 import heapq
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,20 @@ from penstock.load.arrays import Floats, Ints
 from penstock.load.compiled import compiled
 
 RATIO_FIRST, BANDWIDTH_FIRST, WEIGHT_FIRST = 0, 1, 2
+
+
+class Limits(NamedTuple):
+    """Which streams are joined, and in which order.
+
+    A stream is a candidate while its communication ratio exceeds ``least_cpu`` or its bandwidth
+    ratio ``least_bytes``, and its weight on ``nodes`` nodes is below ``most_weight``.
+    """
+
+    nodes: int
+    least_cpu: float
+    least_bytes: float
+    most_weight: float
+    order: int
 
 
 @compiled
@@ -26,18 +41,9 @@ def clusters(
     cpu: Floats,
     bytes: Floats,
     totals: Floats,
-    nodes: int,
-    least_cpu: float,
-    least_bytes: float,
-    most_weight: float,
-    order: int,
+    limits: Limits,
 ) -> Ints:
-    """The cluster of every unit, by the number of one of its units.
-
-    A stream is a candidate while its communication ratio exceeds ``least_cpu`` or its bandwidth
-    ratio ``least_bytes``, and its weight is below ``most_weight``.
-    """
-    limits = (nodes, least_cpu, least_bytes, most_weight, order)
+    """The cluster of every unit, by the number of one of its units."""
     load = rows.copy()
     pins = pinned.copy()
     leader = np.arange(len(rows))
@@ -45,7 +51,7 @@ def clusters(
     queue.pop()
     for stream in range(len(sources)):
         u, v = sources[stream], targets[stream]
-        rank, key = _key(load[u], load[v], cpu[stream], bytes[stream], totals, *limits)
+        rank, key = _key(load[u], load[v], cpu[stream], bytes[stream], totals, limits)
         if rank < 4.0:
             heapq.heappush(queue, (rank, key, stream))
     while len(queue) > 0:
@@ -53,7 +59,7 @@ def clusters(
         u, v = _leader(leader, sources[stream]), _leader(leader, targets[stream])
         if u == v or (pins[u] >= 0 and pins[v] >= 0 and pins[u] != pins[v]):
             continue
-        rank, key = _key(load[u], load[v], cpu[stream], bytes[stream], totals, *limits)
+        rank, key = _key(load[u], load[v], cpu[stream], bytes[stream], totals, limits)
         if rank == old_rank and key == old_key:
             kept, gone = min(u, v), max(u, v)
             leader[gone] = kept
@@ -81,13 +87,10 @@ def _key(
     cpu: Floats,
     bytes: Floats,
     totals: Floats,
-    nodes: int,
-    least_cpu: float,
-    least_bytes: float,
-    most_weight: float,
-    order: int,
+    limits: Limits,
 ) -> tuple[float, float]:
     """A stream's place in the queue: its class (4 for no candidate) and what orders the class."""
+    nodes, least_cpu, least_bytes, most_weight, order = limits
     weight = 0.0
     for k in range(len(u)):
         weight = max(weight, nodes * (u[k] + v[k]) / totals[k])

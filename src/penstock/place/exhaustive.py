@@ -65,7 +65,8 @@ def exhaustive(problem: Problem) -> Ints:
         np.zeros((2 * len(problem.nodes) + 1, problem.size[2])),
         State(search, start).total,
         _alike(problem),
-        *search.arrays,
+        search.weights,
+        search.rays,
     )
     if (found < 0).any():
         return start

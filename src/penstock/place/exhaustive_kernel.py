@@ -6,7 +6,7 @@ import numpy as np
 
 from penstock.load.arrays import Floats, Ints
 from penstock.load.compiled import compiled
-from penstock.place.search_kernel import along, power, seen_from
+from penstock.place.search_kernel import Rays, Weights, along, power, seen_from
 
 
 @compiled
@@ -16,16 +16,8 @@ def best_plan(
     limits: Floats,
     to_beat: float,
     alike: bool,
-    rows: Floats,
-    scales: Floats,
-    starts: Ints,
-    neighbours: Ints,
-    streams: Ints,
-    cpu: Floats,
-    link: Floats,
-    low: Floats,
-    ray: float,
-    directions: Floats,
+    weights: Weights,
+    rays: Rays,
 ) -> tuple[float, Ints]:
     """The plan of largest volume, and that volume as a sum; ``to_beat`` if none is larger.
 
@@ -33,7 +25,7 @@ def best_plan(
     a plan that is already no larger than the best whole plan is not gone into. ``alike`` says that
     nodes can be told apart by what is on them alone: then only one of the empty ones is tried.
     """
-    depths, nodes = len(order), scales.shape[1]
+    depths, nodes = len(order), weights.scales.shape[1]
     stack = np.zeros((depths + 1, *limits.shape))
     stack[0] = limits
     tried = np.full(depths + 1, -1)
@@ -45,7 +37,7 @@ def best_plan(
     while depth >= 0:
         if depth == depths:
             found[:] = here
-            best = _total(stack[depth], low, ray, directions, seen)
+            best = _total(stack[depth], rays, seen)
             depth -= 1
             continue
         unit = order[depth]
@@ -59,10 +51,8 @@ def best_plan(
         if pinned[unit] >= 0 and pinned[unit] != node:
             continue
         stack[depth + 1] = stack[depth]
-        _put(
-            unit, node, here, stack[depth + 1], rows, scales, starts, neighbours, streams, cpu, link
-        )
-        if _total(stack[depth + 1], low, ray, directions, seen) > best:
+        _put(unit, node, here, stack[depth + 1], weights)
+        if _total(stack[depth + 1], rays, seen) > best:
             here[unit] = node
             opened[depth + 1] = max(opened[depth], node + 1)
             depth += 1
@@ -70,20 +60,9 @@ def best_plan(
 
 
 @compiled
-def _put(
-    unit: int,
-    node: int,
-    here: Ints,
-    limits: Floats,
-    rows: Floats,
-    scales: Floats,
-    starts: Ints,
-    neighbours: Ints,
-    streams: Ints,
-    cpu: Floats,
-    link: Floats,
-) -> None:
+def _put(unit: int, node: int, here: Ints, limits: Floats, weights: Weights) -> None:
     """Adds a unit, and its streams to those that are already placed."""
+    rows, scales, starts, neighbours, streams, cpu, link = weights
     nodes, width = scales.shape[1], rows.shape[1]
     for k in range(width):
         limits[node, k] += rows[unit, k] * scales[0, node, k]
@@ -99,9 +78,10 @@ def _put(
 
 
 @compiled
-def _total(limits: Floats, low: Floats, ray: float, directions: Floats, seen: Floats) -> float:
-    if not seen_from(limits, low, ray, seen):
+def _total(limits: Floats, rays: Rays, seen: Floats) -> float:
+    if not seen_from(limits, rays, seen):
         return 0.0
+    directions = rays.directions
     points, width = directions.shape
     total = 0.0
     for p in range(points):

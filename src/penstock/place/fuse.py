@@ -17,12 +17,12 @@ whose results nobody wants run nowhere.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
 from penstock.model.expressions import is_column
 from penstock.model.fragments import Fragment
 from penstock.model.network import Network
-from penstock.model.operators import Input, Map, Operator, SqlWrite, Union, WindowJoin
+from penstock.model.operators import Input, Map, Operator, SqlWrite, Union
+from penstock.model.rewiring import rewired
 
 
 def fuse(network: Network) -> tuple[Fragment, ...]:
@@ -59,13 +59,7 @@ class _Fusion:
         if all(self._real(input.stream) == input.stream for input in operator.inputs):
             return operator
         inputs = tuple(Input(self._real(one.stream), one.shape) for one in operator.inputs)
-        match operator:
-            case WindowJoin():
-                return replace(operator, left=inputs[0], right=inputs[1])
-            case Union():
-                return replace(operator, branches=inputs)
-            case _:
-                return replace(operator, input=inputs[0])  # type: ignore[call-arg]
+        return rewired(operator, inputs)
 
     def _wanted_results(self) -> set[str]:
         sunk = {

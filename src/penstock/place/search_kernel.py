@@ -8,8 +8,39 @@ direction, of which at least one is neither a nor b.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from penstock.load.arrays import Floats, Ints
 from penstock.load.compiled import compiled
+
+
+class Weights(NamedTuple):
+    """What units and their streams weigh.
+
+    ``rows`` are those of units; ``cpu`` and ``link`` those of streams: half a transfer, and bytes.
+    ``scales`` turn each into weights: of CPUs, of links, of the network. The streams of unit u are
+    at ``starts[u]`` to ``starts[u + 1]`` of ``streams``, and what is at their other ends, of
+    ``neighbours``.
+    """
+
+    rows: Floats
+    scales: Floats
+    starts: Ints
+    neighbours: Ints
+    streams: Ints
+    cpu: Floats
+    link: Floats
+
+
+class Rays(NamedTuple):
+    """Where volumes are measured: along ``directions``, from the lower bound ``low`` on.
+
+    ``ray`` is what the lower bound leaves of the ideal set's edge.
+    """
+
+    low: Floats
+    ray: float
+    directions: Floats
 
 
 @compiled
@@ -22,8 +53,9 @@ def room_of(row: Floats, low: Floats) -> float:
 
 
 @compiled
-def seen_from(rows: Floats, low: Floats, ray: float, seen: Floats) -> bool:
+def seen_from(rows: Floats, rays: Rays, seen: Floats) -> bool:
     """The half-spaces as seen from the lower bound, into ``seen``; False if one is full there."""
+    low, ray, _ = rays
     for at in range(len(rows)):
         room = room_of(rows[at], low)
         if room <= 0.0:
@@ -78,21 +110,15 @@ def shift(
     a: int,
     b: int,
     nodes_of: Ints,
-    rows: Floats,
-    scales: Floats,
-    starts: Ints,
-    neighbours: Ints,
-    streams: Ints,
-    cpu: Floats,
-    link: Floats,
+    weights: Weights,
     changed: Floats,
 ) -> None:
     """Adds to ``changed`` what moving ``unit`` from a to b does, and moves it in ``nodes_of``.
 
     ``changed`` holds the CPU row of a, that of b, the link rows of a and of b, and the row of the
-    network. ``cpu`` and ``link`` are rows of streams: half a transfer, and bytes. ``scales`` turn
-    each into weights: of CPUs, of links, of the network.
+    network.
     """
+    rows, scales, starts, neighbours, streams, cpu, link = weights
     width = rows.shape[1]
     for k in range(width):
         changed[0, k] -= rows[unit, k] * scales[0, a, k]

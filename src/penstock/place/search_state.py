@@ -8,9 +8,19 @@ import numpy as np
 
 from penstock.load.arrays import Floats, Ints
 from penstock.load.compiled import compiled
-from penstock.load.feasible import weights
+from penstock.load.feasible import weights as weights_of
 from penstock.load.problem import UNPINNED, Problem
-from penstock.place.search_kernel import along, power, rank, room_of, seen_from, shift, value
+from penstock.place.search_kernel import (
+    Rays,
+    Weights,
+    along,
+    power,
+    rank,
+    room_of,
+    seen_from,
+    shift,
+    value,
+)
 
 _GAIN = 1e-12
 """By what part of the directions a change must be better, so that rounding is no reason to move."""
@@ -21,31 +31,13 @@ class Search:
     """What stays the same during a search, as arrays for compiled loops."""
 
     problem: Problem
-    directions: Floats
-    low: Floats
-    ray: float
-    rows: Floats
-    scales: Floats
-    starts: Ints
-    neighbours: Ints
-    streams: Ints
-    cpu: Floats
-    link: Floats
-
-    @property
-    def arrays(
-        self,
-    ) -> tuple[Floats, Floats, Ints, Ints, Ints, Floats, Floats, Floats, float, Floats]:
-        """What compiled loops take as their last arguments, in their order."""
-        return (
-            *(self.rows, self.scales, self.starts, self.neighbours, self.streams),
-            *(self.cpu, self.link, self.low, self.ray, self.directions),
-        )
+    weights: Weights
+    rays: Rays
 
     @property
     def is_local(self) -> bool:
         """Whether streams are free to move, so that only the CPU of nodes counts."""
-        return not (self.cpu.any() or self.link.any())
+        return not (self.weights.cpu.any() or self.weights.link.any())
 
 
 def search_of(problem: Problem, directions: Floats) -> Search:
@@ -65,11 +57,7 @@ def search_of(problem: Problem, directions: Floats) -> Search:
     scales[0] = to_rates / problem.capacities[:, np.newaxis]
     scales[1] = to_rates / problem.bandwidths[:, np.newaxis]
     scales[2] = to_rates / problem.total_bandwidth
-    return Search(
-        problem,
-        np.array(directions),
-        np.array(problem.lower_point),
-        1.0 - float(problem.lower_point.sum()),
+    weights = Weights(
         np.array(problem.rows),
         scales,
         starts,
@@ -78,13 +66,15 @@ def search_of(problem: Problem, directions: Floats) -> Search:
         arcs.cpu / 2,
         arcs.bytes * 1.0 if limited else np.zeros(arcs.bytes.shape),
     )
+    low = np.array(problem.lower_point)
+    return Search(problem, weights, Rays(low, 1.0 - float(low.sum()), np.array(directions)))
 
 
 class State:
     """A plan that is changed step by step, always for the better."""
 
     def __init__(self, search: Search, plan: Ints) -> None:
-        nodes, points = len(search.problem.nodes), len(search.directions)
+        nodes, points = len(search.problem.nodes), len(search.rays.directions)
         self._search = search
         self.plan = plan.copy()
         self._top = np.zeros((4, points))
@@ -96,16 +86,12 @@ class State:
         """Goes on from another plan."""
         self.plan = plan.copy()
         self._limits = _limits(self._search, plan)
-        search = self._search
-        self.total = _measure(
-            *(self._limits, search.low, search.ray, search.directions),
-            *(self._loads, self._top, self._who),
-        )
+        self.total = _measure(self._limits, self._search.rays, self._loads, self._top, self._who)
 
     @property
     def volume(self) -> float:
         """The volume ratio of the plan, along the directions of the search."""
-        return float(self.total) / len(self._search.directions)
+        return float(self.total) / len(self._search.rays.directions)
 
     def improve(self, unit: int, evaluations: int) -> int:
         """Makes the best change of ``unit``: a move, or a swap with a unit elsewhere.
@@ -124,7 +110,8 @@ class State:
             self._top,
             self._who,
             self.total,
-            *search.arrays,
+            search.weights,
+            search.rays,
         )
         if node >= 0:
             plan = self.plan.copy()
@@ -139,7 +126,7 @@ def _limits(search: Search, plan: Ints) -> Floats:
     """CPU rows of all nodes, link rows of all nodes, the row of the network."""
     _, nodes, width = search.problem.size
     rows = np.zeros((2 * nodes + 1, width))
-    found = weights(search.problem, plan)
+    found = weights_of(search.problem, plan)
     rows[:nodes] = found[:nodes]
     limited = np.flatnonzero(np.isfinite(search.problem.bandwidths))
     rows[nodes + limited] = found[nodes : nodes + len(limited)]
@@ -151,14 +138,13 @@ def _limits(search: Search, plan: Ints) -> Floats:
 @compiled
 def _measure(
     limits: Floats,
-    low: Floats,
-    ray: float,
-    directions: Floats,
+    rays: Rays,
     loads: Floats,
     top: Floats,
     who: Ints,
 ) -> float:
     """Fills in who is loaded most in each direction; the sum of the rays' shares of the volume."""
+    low, ray, directions = rays
     nodes, points = loads.shape
     width = directions.shape[1]
     for i in range(nodes):
@@ -188,26 +174,18 @@ def _best_change(
     top: Floats,
     who: Ints,
     total: float,
-    rows: Floats,
-    scales: Floats,
-    starts: Ints,
-    neighbours: Ints,
-    streams: Ints,
-    cpu: Floats,
-    link: Floats,
-    low: Floats,
-    ray: float,
-    directions: Floats,
+    weights: Weights,
+    rays: Rays,
 ) -> tuple[int, int, int]:
     """How many changes were looked at, and the best: the unit's new node and swapped unit, or -1.
 
     Moves come first, then swaps; the first of equally good ones wins.
     """
-    nodes, width = scales.shape[1], rows.shape[1]
+    nodes, width = weights.scales.shape[1], weights.rows.shape[1]
     changed, seen = np.zeros((5, width)), np.zeros((5, width))
     tried = plan.copy()
     a, looked, chosen, partner = plan[unit], 0, -1, -1
-    best = total + _GAIN * len(directions)
+    best = total + _GAIN * len(rays.directions)
     for other in range(-nodes, len(plan)):
         b = other + nodes if other < 0 else plan[other]
         if b == a or looked >= evaluations or (other >= 0 and pinned[other] != UNPINNED):
@@ -216,16 +194,16 @@ def _best_change(
         changed[0], changed[1] = limits[a], limits[b]
         changed[2], changed[3] = limits[nodes + a], limits[nodes + b]
         changed[4] = limits[2 * nodes]
-        shift(unit, a, b, tried, rows, scales, starts, neighbours, streams, cpu, link, changed)
+        shift(unit, a, b, tried, weights, changed)
         if other >= 0:
             # The second move gives to a and takes from b: the same rows, the other way round.
             _turn(changed)
-            shift(other, b, a, tried, rows, scales, starts, neighbours, streams, cpu, link, changed)
+            shift(other, b, a, tried, weights, changed)
             _turn(changed)
             tried[other] = b
         tried[unit] = a
-        if seen_from(changed[:kinds], low, ray, seen):
-            found = value(a, b, seen[:kinds], top, who, directions, best)
+        if seen_from(changed[:kinds], rays, seen):
+            found = value(a, b, seen[:kinds], top, who, rays.directions, best)
             if found > best:
                 best, chosen, partner = found, b, other
     return looked, chosen, partner if partner >= 0 else -1

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from penstock.studies.balancing_runs import SEEDS, Setup, global_plan, run_of, workload_of
-from penstock.studies.figures import Figure
+from penstock.studies.balancing_runs import (
+    SEEDS,
+    Setup,
+    at_every_level,
+    global_plan,
+    latency_figure,
+    run_of,
+    workload_of,
+)
 from penstock.studies.placement_runs import mean_by
 from penstock.studies.report import Row, Runner, Say, StudyReport, Table, Value, records, within
 from penstock.studies.running import one_by_one
@@ -23,16 +30,12 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     """Latency of combined algorithms while inputs are on and off at random."""
     levels = (0.5, 0.7) if quick else _LEVELS
     seeds = 2 if quick else SEEDS
-    points = [(name, level, seed) for level in levels for seed in range(seeds) for name in COMBINED]
-    table = records(_TABLE, run(measured, points, say))
+    table = records(_TABLE, run(measured, at_every_level(COMBINED, levels, seeds), say))
     setup = (
         f"20 nodes, 200 operators, {seeds} seeds; inputs active and idle for 5 s on average, five "
         "independent ones, the others their opposites or shifted; 300 s measured after 10 s."
     )
-    figure = Figure(
-        _TABLE, _TABLE, "level", "latency_ratio", by="algorithm", log_y=True,
-        title="On-off bursts", x_label="system load level", y_label="latency ratio",
-    )  # fmt: skip
+    figure = latency_figure(_TABLE, "algorithm", "On-off bursts")
     return StudyReport(_TABLE, tuple(_rows(table, levels)), (table,), (figure,), setup)
 
 

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from penstock.studies.balancing_runs import SEEDS, Setup, global_plan, run_of, workload_of
+from penstock.studies.balancing_runs import (
+    SEEDS,
+    Setup,
+    at_every_level,
+    global_plan,
+    run_of,
+    workload_of,
+)
 from penstock.studies.figures import Figure
-from penstock.studies.placement_runs import mean_by
+from penstock.studies.placement_runs import mean_by, numbers
 from penstock.studies.report import Row, Runner, Say, StudyReport, Table, Value, records, within
 from penstock.studies.running import one_by_one
 
@@ -22,8 +29,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     """Latency, deviation and correlation of three global plans."""
     levels = (0.3, 0.7, 0.9) if quick else _LEVELS
     seeds = 2 if quick else SEEDS
-    points = [(name, level, seed) for level in levels for seed in range(seeds) for name in NAMES]
-    table = records(_TABLE, run(measured, points, say))
+    table = records(_TABLE, run(measured, at_every_level(NAMES, levels, seeds), say))
     setup = (
         f"20 nodes, 200 operators, {seeds} seeds; planned from the statistics of 10 s, then run "
         "anew with the plan in place: 200 s measured after 20 s."
@@ -69,7 +75,7 @@ def _figures() -> tuple[Figure, ...]:
 
 
 def _rows(table: Table) -> list[Row]:
-    levels = sorted({float(level) for level in table.column("level")})  # type: ignore[arg-type]
+    levels = sorted(set(numbers(table.column("level"))))
     rows = []
     for level in levels:
         ours = mean_by(table, "latency_ratio", algorithm="COR-GLB", level=level)

@@ -6,7 +6,7 @@ rates U(0.8, 1.2) scaled to a system load level (table 6.2 of the source).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +22,7 @@ from penstock.sim.measuring import input_coefficients
 from penstock.sim.moving import HandOver
 from penstock.sim.physics import Physics
 from penstock.sim.simulation import Simulation
+from penstock.studies.figures import Figure
 from penstock.studies.report import Value
 from penstock.studies.seeds import rng_of
 
@@ -195,3 +196,19 @@ def drained(simulation: Simulation) -> dict[str, Value]:
         "p99_ms": 1_000 * latencies.percentile_s(99),
         "results": latencies.count,
     }
+
+
+def at_every_level(
+    names: Iterable[str], levels: Iterable[float], seeds: int
+) -> list[tuple[str, float, int]]:
+    """The points of a study that compares these at growing load, level by level."""
+    names = tuple(names)
+    return [(name, level, seed) for level in levels for seed in range(seeds) for name in names]
+
+
+def latency_figure(table: str, by: str, title: str, x_label: str = "system load level") -> Figure:
+    """Latency over the level of load, a line for every value of ``by``."""
+    return Figure(
+        table, table, "level", "latency_ratio", by=by, log_y=True, title=title, x_label=x_label,
+        y_label="latency ratio",
+    )  # fmt: skip

@@ -32,6 +32,7 @@ from penstock.studies.report import (
     StudyReport,
     Table,
     Value,
+    gathered,
     near,
     records,
     within,
@@ -52,8 +53,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     """The mean penalty of taking the origin, or a wrong point, for the lower bound."""
     graphs = 30 if quick else 80
     points = [(size, graph) for size in SIZES for graph in range(graphs)]
-    found = [one for part in run(measured, points, say) for one in part]
-    table = records("lower-bounds", found)
+    table = gathered("lower-bounds", run(measured, points, say))
     figures = (
         Figure(
             "penalty-origin", "penalty-by-depth", "depth", "penalty", kind="scatter",

@@ -10,7 +10,7 @@ from penstock.load.feasible import axis_product, plane_distance
 from penstock.load.volume import ball_bound, polytope_volume
 from penstock.studies.figures import Figure
 from penstock.studies.placement_runs import numbers
-from penstock.studies.report import Row, Runner, Say, StudyReport, Table, Value, records, within
+from penstock.studies.report import Row, Runner, Say, StudyReport, Table, Value, gathered, within
 from penstock.studies.running import one_by_one
 from penstock.studies.seeds import rng_of
 
@@ -22,8 +22,7 @@ _PER_POINT = 500
 def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     """10,000 random 10 x 3 weight matrices: volume ratio against g and against r/r*."""
     matrices = 2_000 if quick else MATRICES
-    found = [one for part in run(measured, range(matrices // _PER_POINT), say) for one in part]
-    table = records("random-matrices", found)
+    table = gathered("random-matrices", run(measured, range(matrices // _PER_POINT), say))
     figures = (
         Figure(
             "axis-bound", "random-matrices", "g", "ratio", bound="axis_bound",

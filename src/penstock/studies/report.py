@@ -18,7 +18,7 @@ SVG. A new study is one module here and one line in ``studies.registry``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -135,3 +135,8 @@ def records(name: str, found: Sequence[Mapping[str, Value]]) -> Table:
     """A table from records with the same keys."""
     columns = tuple(found[0]) if found else ()
     return Table(name, columns, tuple(tuple(one[key] for key in columns) for one in found))
+
+
+def gathered(name: str, parts: Iterable[Sequence[Mapping[str, Value]]]) -> Table:
+    """A table of what all points gave, where each of them gave several records."""
+    return records(name, [one for part in parts for one in part])

@@ -8,7 +8,7 @@ from penstock.place.rod import rod
 from penstock.studies.figures import Figure
 from penstock.studies.placement_runs import RIVALS, mean_by, ratio, searched
 from penstock.studies.random_trees import Trees, tree_problem
-from penstock.studies.report import Row, Runner, Say, StudyReport, Table, records, within
+from penstock.studies.report import Row, Runner, Say, StudyReport, Table, gathered, within
 from penstock.studies.running import one_by_one
 from penstock.studies.seeds import rng_of
 
@@ -28,8 +28,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     """ROD, its local search and the rivals on random trees of growing size."""
     graphs = 6 if quick else 60
     points = [(size, graph) for size in SIZES for graph in range(graphs)]
-    found = [one for part in run(measured, points, say) for one in part]
-    table = records("resilience", found)
+    table = gathered("resilience", run(measured, points, say))
     figures = (
         Figure(
             "resilience", "resilience", "operators", "ratio", by="algorithm", spread=True,

@@ -8,7 +8,7 @@ from penstock.place.rod import rod
 from penstock.studies.figures import Figure
 from penstock.studies.placement_runs import RIVALS, mean_by, ratio
 from penstock.studies.random_trees import Trees, tree_problem
-from penstock.studies.report import Row, Runner, Say, StudyReport, Table, records, within
+from penstock.studies.report import Row, Runner, Say, StudyReport, Table, gathered, within
 from penstock.studies.running import one_by_one
 from penstock.studies.seeds import rng_of
 
@@ -21,8 +21,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     """The rivals' volume as a part of ROD's, for two to seven inputs."""
     graphs = 20 if quick else 60
     points = [(inputs, graph) for inputs in INPUTS for graph in range(graphs)]
-    found = [one for part in run(measured, points, say) for one in part]
-    table = records("resilience-inputs", found)
+    table = gathered("resilience-inputs", run(measured, points, say))
     figure = Figure(
         "resilience-inputs", "resilience-inputs", "inputs", "to_rod", by="algorithm", log_y=True,
         title="Rivals compared with ROD, 20 operators per input", x_label="number of inputs",

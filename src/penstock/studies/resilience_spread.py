@@ -8,7 +8,7 @@ from penstock.place.rod import rod
 from penstock.studies.figures import Figure
 from penstock.studies.placement_runs import RIVALS, numbers, ratio
 from penstock.studies.random_trees import Trees, tree_problem
-from penstock.studies.report import Row, Runner, Say, StudyReport, Table, Value, records, within
+from penstock.studies.report import Row, Runner, Say, StudyReport, Table, Value, gathered, within
 from penstock.studies.running import one_by_one
 from penstock.studies.seeds import rng_of
 
@@ -20,8 +20,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     """500 runs of every rival on each of a few graphs, compared with ROD's one plan."""
     graphs, runs = (4, 200) if quick else (8, RUNS)
     points = [(size, graph, runs) for size in SIZES for graph in range(graphs)]
-    found = [one for part in run(measured, points, say) for one in part]
-    table = records("resilience-spread", found)
+    table = gathered("resilience-spread", run(measured, points, say))
     figure = Figure(
         "resilience-spread", "resilience-spread", "operators", "to_rod", by="algorithm",
         spread=True, title=f"{runs} runs of each rival: mean and 10 % to 90 %",

@@ -13,7 +13,7 @@ from penstock.place.rod import rod
 from penstock.studies.figures import Figure
 from penstock.studies.placement_runs import RIVALS, mean_by, numbers, searched
 from penstock.studies.random_trees import Trees, tree_problem
-from penstock.studies.report import Row, Runner, Say, StudyReport, Table, Value, records, within
+from penstock.studies.report import Row, Runner, Say, StudyReport, Table, Value, gathered, within
 from penstock.studies.running import one_by_one
 from penstock.studies.seeds import rng_of
 
@@ -24,8 +24,7 @@ _PER_POINT = 10
 def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     """200 random cases of 3 nodes, 4 to 10 operators, 2 or 3 inputs: volume over the optimum's."""
     cases = 60 if quick else CASES
-    found = [one for part in run(measured, range(cases // _PER_POINT), say) for one in part]
-    table = records("small-optimum", found)
+    table = gathered("small-optimum", run(measured, range(cases // _PER_POINT), say))
     figure = Figure(
         "small-optimum", "small-optimum", "operators", "to_optimum", by="algorithm",
         title="Small cases: volume compared with the best plan's", x_label="number of operators",

@@ -5,8 +5,7 @@ from __future__ import annotations
 from penstock.model.abstract import AbstractInput, AbstractNetwork, AbstractNode, AbstractOperator
 from penstock.sim.arrivals import Alternating
 from penstock.sim.simulation import Simulation
-from penstock.studies.balancing_runs import SEEDS, drained
-from penstock.studies.figures import Figure
+from penstock.studies.balancing_runs import SEEDS, at_every_level, drained, latency_figure
 from penstock.studies.placement_runs import mean_by
 from penstock.studies.report import Row, Runner, Say, StudyReport, Table, Value, records, within
 from penstock.studies.running import one_by_one
@@ -20,16 +19,12 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     """Latency of the two plans at growing load."""
     levels = (0.6, 0.8) if quick else _LEVELS
     seeds = 2 if quick else SEEDS
-    points = [(plan, level, seed) for level in levels for seed in range(seeds) for plan in PLANS]
-    table = records(_TABLE, run(measured, points, say))
+    table = records(_TABLE, run(measured, at_every_level(PLANS, levels, seeds), say))
     setup = (
         f"2 chains of 2 equal operators on 2 nodes, {seeds} seeds; rates high for 5 s and half "
         "that for 5 s, in turn; 500 s measured."
     )
-    figure = Figure(
-        _TABLE, _TABLE, "level", "latency_ratio", by="plan", log_y=True,
-        title="Two chains that burst in turn", x_label="mean load", y_label="latency ratio",
-    )  # fmt: skip
+    figure = latency_figure(_TABLE, "plan", "Two chains that burst in turn", "mean load")
     return StudyReport(_TABLE, tuple(_rows(table, levels)), (table,), (figure,), setup)
 
 

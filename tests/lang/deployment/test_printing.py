@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import penstock as ps
+from laws import tried
 from penstock.errors import InputError
 from penstock.lang.builder import Flow
 from penstock.lang.deployment import deployment_yaml, parse_deployment
@@ -182,7 +183,7 @@ def test_queries_may_write_different_columns_of_one_table() -> None:
 
 
 @given(st.lists(st.sampled_from(STEPS), min_size=1, max_size=5))
-@settings(max_examples=15, deadline=None)
+@tried(15)
 def test_whatever_is_built_reads_back(steps: list[Step]) -> None:
     deployment = built(steps)
     assert untexted(read(deployment_yaml(deployment))) == deployment

@@ -3,10 +3,11 @@
 import json
 import re
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import penstock as ps
+from laws import tried
 from penstock.lang.explain import explain_dict, explain_mermaid, explain_text
 from penstock.model.estimates import OperatorEstimate
 from penstock.model.network import Network
@@ -177,7 +178,7 @@ TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), m
 
 
 @given(NAMES, TEXTS)
-@settings(max_examples=30)
+@tried(20)
 def test_text_fits_and_repeats(name: str, literal: str) -> None:
     escaped = literal.replace("\\", "\\\\").replace("'", "\\'")
     flow = readings.filter(f"home = '{escaped}'").select("home", twice="2 * kwh").named(name)
@@ -187,7 +188,7 @@ def test_text_fits_and_repeats(name: str, literal: str) -> None:
 
 
 @given(TEXTS)
-@settings(max_examples=30)
+@tried(20)
 def test_mermaid_labels_cannot_be_left(literal: str) -> None:
     escaped = literal.replace("\\", "\\\\").replace("'", "\\'")
     chart = explain_mermaid(readings.filter(f"home = '{escaped}'").named("q").network())

@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from sql_strategies import SCHEMA, any_expression
 
+from laws import tried
 from penstock.errors import InputError
 from penstock.lang.sql import expression_sql, parse_aggregate, parse_expression
 from penstock.model.aggregates import AggregateCall
@@ -152,7 +153,7 @@ def test_aggregates() -> None:
         parse_aggregate("sum(home)", SCHEMA)
 
 
-@settings(max_examples=100, deadline=None)
+@tried(60)
 @given(any_expression(3))
 def test_whatever_is_printed_reads_back(expression: Expression) -> None:
     type_of(expression, SCHEMA)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sql_samples import CATALOG, DISTRICTS, NEXMARK, blocks, network, operators, told
 
+from laws import tried
 from penstock.errors import InputError
 from penstock.lang.sql import Catalog, query_sql
 from penstock.lang.sql.graph import identity
@@ -173,7 +174,7 @@ def looked_up(name: str, input: Input) -> tuple[Operator, ...]:
     return (first, TableJoin(name, Input(first.name, first.output), DISTRICTS, equal, columns))
 
 
-@settings(max_examples=40, deadline=None)
+@tried(25)
 @given(
     st.lists(
         st.sampled_from([kept, renamed, extended, grouped, doubled, paired, looked_up]),

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from penstock.spark.engine import Engine
 from penstock.spark.node import NodeOptions
 from penstock.spark.state import StateFolder
+from waiting import until
 
 from answers.oracle import (
     Oracle,
@@ -280,17 +281,19 @@ def test_files_that_arrive_while_it_runs(
     check_same(rows_of(collected(engine)["loads"]), expected, "loads")
 
 
-def await_rows_in(engine: Engine, count: int, timeout_s: float = 120) -> None:
-    until = time.monotonic() + timeout_s
-    while sum(one.rows_in for one in engine.status()) < count:
-        engine.check()
-        assert time.monotonic() < until, engine.status()
-        time.sleep(0.05)
+def await_rows_in(engine: Engine, count: int) -> None:
+    until(
+        lambda: sum(one.rows_in for one in engine.status()) >= count,
+        120,
+        engine.status,
+        engine.check,
+    )
 
 
-def await_rows_out(engine: Engine, count: int, timeout_s: float = 120) -> None:
-    until = time.monotonic() + timeout_s
-    while sum(one.rows_out for one in engine.status()) < count:
-        engine.check()
-        assert time.monotonic() < until, engine.status()
-        time.sleep(0.05)
+def await_rows_out(engine: Engine, count: int) -> None:
+    until(
+        lambda: sum(one.rows_out for one in engine.status()) >= count,
+        120,
+        engine.status,
+        engine.check,
+    )

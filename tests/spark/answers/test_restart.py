@@ -6,8 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from penstock.model.network import Network
 from penstock.spark.engine import Engine
 from penstock.spark.node import NodeOptions
 from penstock.spark.state import StateFolder
+from waiting import until
 
 from answers import restart
 from answers.oracle import Oracle, check_same, run, small_pieces
@@ -40,21 +40,13 @@ def check_is_done(folder: Path, oracle: Oracle) -> None:
         check_same(given[name], oracle.rows(sql), name)
 
 
-def await_that(condition: Callable[[], bool], check: Callable[[], object], limit_s: float) -> None:
-    until = time.monotonic() + limit_s
-    while not condition():
-        check()
-        assert time.monotonic() < until, "nothing came out"
-        time.sleep(0.02)
-
-
 def test_stopped_and_started_again(session: SparkSession, tmp_path: Path) -> None:
     network, oracle = restart.prepare(tmp_path)
     options = NodeOptions(trigger_ms=100, max_rows_per_batch=restart.ROWS_PER_BATCH)
     with small_pieces(restart.ROWS_PER_BATCH):
         engine = Engine(session, network, StateFolder(tmp_path / "state"), options)
         engine.start()
-        await_that(lambda: is_on_its_way(tmp_path), engine.check, 120)
+        until(lambda: is_on_its_way(tmp_path), 120, "rows come out", engine.check)
         engine.stop()
     check_is_half_done(tmp_path, oracle)
     go_on(session, network, tmp_path, oracle)
@@ -74,7 +66,8 @@ def test_killed_and_started_again(session: SparkSession, tmp_path: Path) -> None
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     process = subprocess.Popen(command, env=environment, start_new_session=True)
     try:
-        await_that(lambda: is_on_its_way(tmp_path), lambda: still_running(process, tmp_path), 200)
+        check = partial(still_running, process, tmp_path)
+        until(lambda: is_on_its_way(tmp_path), 200, "rows come out", check)
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,6 +14,7 @@ from penstock.model.schema import Schema
 from penstock.spark.engine import Engine
 from penstock.spark.node import NodeOptions
 from penstock.spark.state import StateFolder
+from waiting import until
 
 from answers.oracle import Oracle, check_answers, check_same, collected, deployed, rows_of, run
 
@@ -121,11 +120,11 @@ def test_an_idle_stream_closes_its_windows(session: SparkSession, tmp_path: Path
     try:
         engine.start()
         write_rows([(1, "a"), (3, "a"), (3.5, "a")], tmp_path / "in" / "1.json")
-        await_that(lambda: count(engine) == 2, engine)
+        until(lambda: count(engine) == 2, 120, engine.status, engine.check)
         # Time has moved on without rows: what comes now from before is late, the rest is not.
         later = [(3, "a"), (600, "a"), (601, "a")]
         write_rows(later, tmp_path / "in" / "2.json")
-        await_that(lambda: count(engine) == 3, engine)
+        until(lambda: count(engine) == 3, 120, engine.status, engine.check)
     finally:
         engine.stop()
     noon = NOON.replace(tzinfo=None)
@@ -137,11 +136,3 @@ def test_an_idle_stream_closes_its_windows(session: SparkSession, tmp_path: Path
 def count(engine: Engine) -> int:
     tables = collected(engine)
     return int(tables["counts"].num_rows) if "counts" in tables else 0
-
-
-def await_that(condition: Callable[[], bool], engine: Engine, limit_s: float = 120) -> None:
-    until = time.monotonic() + limit_s
-    while not condition():
-        engine.check()
-        assert time.monotonic() < until, engine.status()
-        time.sleep(0.05)

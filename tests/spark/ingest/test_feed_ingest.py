@@ -7,9 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from laws import tried
 from penstock.feeds.lateness import sift
 from penstock.model.schema import Schema, Shape
 from penstock.model.sources import GeneratorSource, Stream
@@ -196,7 +197,7 @@ def test_an_idle_stream_s_time_moves_on(
     assert [None if one is None else one // 1_000_000 for one in seen] == [12, 22, 22, 32, 32]
 
 
-@settings(database=None, deadline=None, max_examples=30)
+@tried(20)
 @given(edges=st.lists(st.integers(1, len(TIMES_S)), max_size=4), lateness_s=st.integers(0, 30))
 def test_late_rows_are_the_same_however_it_is_cut(
     tmp_path_factory: pytest.TempPathFactory, edges: list[int], lateness_s: int

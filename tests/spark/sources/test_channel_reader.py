@@ -8,9 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from channels.disk import watched
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from laws import tried
 from penstock.errors import RunError
 from penstock.spark.channels.channel import Channel, Writer
 from penstock.spark.channels.manifest import ChannelFile, Manifest
@@ -149,7 +150,7 @@ def test_small_batches_are_one_task_that_tells_the_time(feeding: Feeding) -> Non
     assert told(reader, end) == [stamp_us(7)]
 
 
-@settings(database=None, deadline=None, max_examples=50)
+@tried(40)
 @given(
     sizes=st.lists(st.integers(1, 50), max_size=6),
     tasks=st.integers(1, 5),

@@ -9,18 +9,11 @@ from itertools import count
 
 from penstock.model.expressions import Column
 from penstock.model.operators import (
-    Aggregate,
-    Filter,
     Input,
     Map,
     Operator,
-    PythonOperator,
-    SqlWrite,
-    Switch,
-    TableJoin,
-    Union,
-    WindowJoin,
 )
+from penstock.model.rewiring import rewired
 
 
 @dataclass(frozen=True)
@@ -112,17 +105,3 @@ def identity(input: Input) -> tuple[tuple[str, Column], ...]:
 def is_identity(operator: Operator) -> bool:
     """Whether an operator is a map that changes nothing."""
     return isinstance(operator, Map) and operator.columns == identity(operator.input)
-
-
-def rewired(operator: Operator, inputs: tuple[Input, ...]) -> Operator:
-    """The same operator reading ``inputs`` instead."""
-    match operator:
-        case WindowJoin():
-            return replace(operator, left=inputs[0], right=inputs[1])
-        case Union():
-            return replace(operator, branches=inputs)
-        case Filter() | Map() | Aggregate() | TableJoin() | SqlWrite() | Switch():
-            return replace(operator, input=inputs[0])
-        case PythonOperator():
-            return replace(operator, input=inputs[0])
-    raise TypeError(f"{operator.kind} cannot be rewired")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, date, datetime, timedelta
 
 from sqlglot import exp
@@ -14,7 +13,6 @@ from penstock.model.expressions import Literal
 from penstock.model.types import DataType
 
 _MONTHS = ("month", "months", "year", "years", "quarter", "quarters")
-_SIGNED = re.compile(r"\s*([+-]?)\s*(.*)", re.DOTALL)
 
 
 def number(text: str) -> Literal:
@@ -67,6 +65,8 @@ def _interval_us(amount: str, unit: str) -> int:
             raise InputError(
                 f"an interval in {word} has no fixed length", hint="Give it in days, for example."
             )
-    sign, size = _SIGNED.fullmatch(amount).groups()  # type: ignore[union-attr]
+    amount = amount.lstrip()
+    is_negative = amount.startswith("-")
+    size = amount.removeprefix("-" if is_negative else "+").lstrip()
     us = duration_us(f"{size} {unit}".strip())
-    return -us if sign == "-" else us
+    return -us if is_negative else us

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from penstock.lang.sql.graph import Graph, in_reading_order, is_identity, rewired
+from penstock.lang.sql.graph import Graph, in_reading_order, is_identity
 from penstock.model.expressions import (
     Column,
     Expression,
@@ -17,6 +17,7 @@ from penstock.model.expressions import (
     walk,
 )
 from penstock.model.operators import Filter, Input, Map, Operator
+from penstock.model.rewiring import rewired
 from penstock.model.schema import Shape
 
 

@@ -14,6 +14,7 @@ from penstock.spark.channels.channel import Writer
 from penstock.spark.channels.durable import create_once, read_text
 from penstock.spark.dead_letters import DeadLetters
 from penstock.spark.ingest.entrance import Entrance, Reached
+from penstock.spark.ingest.stepwise import StepwiseIngest
 
 _ROWS_PER_COMMIT = 200_000
 
@@ -25,7 +26,7 @@ class FeedProgress(Reached):
     at: int = 0
 
 
-class FeedIngest:
+class FeedIngest(StepwiseIngest):
     """Brings in the rows that are due, and waits while readers are far behind.
 
     The clock of a paced generator starts once, when its stream is first brought in, and that
@@ -34,26 +35,14 @@ class FeedIngest:
 
     def __init__(self, stream: Stream, writer: Writer, folder: Path, letters: DeadLetters) -> None:
         assert isinstance(stream.source, GeneratorSource)
+        super().__init__(Entrance(stream, writer, letters))
         self._feed: Feed = generator(stream.source.generator, stream.source.options)
         self._columns = arrow_schema(stream.shape.schema)
-        self._entrance = Entrance(stream, writer, letters)
         self._started_s = _started(folder)
+        self._go_back()
+
+    def _go_back(self) -> None:
         self._progress = self._entrance.restored(FeedProgress)
-
-    @property
-    def is_finished(self) -> bool:
-        return self._entrance.is_finished
-
-    @property
-    def is_held_back(self) -> bool:
-        return self._entrance.is_held_back
-
-    def step(self) -> bool:
-        try:
-            return self._entrance.is_open and self._step()
-        except BaseException:
-            self._progress = self._entrance.restored(FeedProgress)
-            raise
 
     def _step(self) -> bool:
         at = self._progress.at

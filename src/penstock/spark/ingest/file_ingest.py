@@ -27,6 +27,7 @@ from penstock.spark.channels.manifest import ChannelFile
 from penstock.spark.dead_letters import DeadLetters
 from penstock.spark.ingest.entrance import Entrance, Reached, later
 from penstock.spark.ingest.linking import fits, link, row_count, times
+from penstock.spark.ingest.stepwise import StepwiseIngest
 from penstock.spark.ingest.taken import TakenFiles
 
 _ROWS_PER_COMMIT = 200_000
@@ -47,43 +48,26 @@ class FileProgress(Reached):
     rows: int = 0
 
 
-class FileIngest:
+class FileIngest(StepwiseIngest):
     """Moves one stream's files into its channel, step by step.
 
-    ``folder`` keeps ``taken``, the names of the files in the order they were accepted. A step
-    that fails leaves nothing behind and may be tried again.
+    ``folder`` keeps ``taken``, the names of the files in the order they were accepted.
     """
 
     def __init__(self, stream: Stream, writer: Writer, folder: Path, letters: DeadLetters) -> None:
         assert isinstance(stream.source, DirectorySource | ReplaySource)
+        super().__init__(Entrance(stream, writer, letters))
         self._stream = stream
         self._source = stream.source
-        self._entrance = Entrance(stream, writer, letters)
         folder.mkdir(parents=True, exist_ok=True)
         self._taken = TakenFiles(folder / "taken")
         self._anchor: tuple[float, int] | None = None
         self._go_back()
 
     def _go_back(self) -> None:
-        """Forgets all that is not in the channel."""
         self._progress = self._entrance.restored(FileProgress)
         self._pieces: Iterator[tuple[int, Piece]] | None = None
         self._waiting: Piece | None = None
-
-    @property
-    def is_finished(self) -> bool:
-        return self._entrance.is_finished
-
-    @property
-    def is_held_back(self) -> bool:
-        return self._entrance.is_held_back
-
-    def step(self) -> bool:
-        try:
-            return self._entrance.is_open and self._step()
-        except BaseException:
-            self._go_back()
-            raise
 
     def _step(self) -> bool:
         if self._take_whole():

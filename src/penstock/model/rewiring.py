@@ -1,0 +1,39 @@
+"""Operators put behind other streams."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from penstock.model.operators import (
+    Aggregate,
+    Filter,
+    Input,
+    Map,
+    Operator,
+    PythonOperator,
+    SqlWrite,
+    Switch,
+    TableJoin,
+    Union,
+    WindowJoin,
+)
+
+
+def rewired(operator: Operator, inputs: tuple[Input, ...]) -> Operator:
+    """The same operator reading ``inputs`` instead.
+
+    >>> from penstock.model.schema import Schema, Shape
+    >>> a, b, c = (Input(name, Shape(Schema.parse("n int"))) for name in "abc")
+    >>> [one.stream for one in rewired(Union("all", (a, b)), (a, c)).inputs]
+    ['a', 'c']
+    """
+    match operator:
+        case WindowJoin():
+            return replace(operator, left=inputs[0], right=inputs[1])
+        case Union():
+            return replace(operator, branches=inputs)
+        case Filter() | Map() | Aggregate() | TableJoin() | SqlWrite() | Switch():
+            return replace(operator, input=inputs[0])
+        case PythonOperator():
+            return replace(operator, input=inputs[0])
+    raise TypeError(f"{operator.kind} cannot be rewired")

@@ -1,0 +1,120 @@
+"""Reading files of JSON lines, and records of topics."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from feeds.reading import SCHEMA, Reading, refusal, written
+from penstock.feeds import files
+from penstock.feeds.files import Piece, Reject, json_rows
+from penstock.model.schema import Schema
+
+
+def json_reading(folder: Path, *lines: str | bytes, schema: Schema = SCHEMA) -> Reading:
+    raw = b"".join((one.encode() if isinstance(one, str) else one) + b"\n" for one in lines)
+    return Reading(written(folder, raw, "a.jsonl"), "json", schema=schema)
+
+
+class TestJsonLines:
+    def test_objects_are_rows(self, tmp_path: Path) -> None:
+        reading = json_reading(
+            tmp_path,
+            '{"home": "a", "kwh": 1.5}',
+            '{"KWH": 2, "Home": "b", "extra": [1]}',
+            "",
+            '{"home": null}',
+            "{}",
+            '{"home": "ä😀\\u00e4", "kwh": "3.5"}',
+        )
+        assert reading.tuples == [
+            ("a", 1.5),
+            ("b", 2.0),
+            (None, None),
+            (None, None),
+            ("ä😀ä", 3.5),
+        ]
+
+    def test_nested_values_are_text(self, tmp_path: Path) -> None:
+        reading = json_reading(
+            tmp_path, '{"home": {"a": [1, null]}}', '{"home": [true]}', '{"home": 5}'
+        )
+        assert [home for home, _ in reading.tuples] == ['{"a": [1, null]}', "[true]", "5"]
+
+    def test_what_is_no_object_or_has_a_bad_value_is_set_aside(self, tmp_path: Path) -> None:
+        lines = [
+            "oops",
+            '{"kwh": {"a": 1}}',
+            "[1]",
+            '{"kwh": true}',
+            '"text"',
+            '{"kwh": 1}',
+            '{"kwh": "x", "home": "b"}',
+            '{"kwh": 1',
+            '{"home": "\\ud800"}',
+        ]
+        reading = json_reading(tmp_path, *lines)
+        assert reading.tuples == [(None, 1.0)]
+        assert reading.complaints == [
+            (1, "not a JSON object"),
+            (2, "kwh: '{\"a\": 1}' is no double"),
+            (3, "not a JSON object"),
+            (4, "kwh: 'true' is no double"),
+            (5, "not a JSON object"),
+            (7, "kwh: 'x' is no double"),
+            (8, "not a JSON object"),
+            (9, "half a character: a surrogate without its other half"),
+        ]
+        assert [one.row for one in reading.rejects] == lines[:5] + lines[6:]
+
+    def test_bytes_that_are_not_utf8_set_their_row_aside(self, tmp_path: Path) -> None:
+        reading = json_reading(tmp_path, b'{"home": "caf\xe9"}', '{"home": "b"}')
+        assert reading.tuples == [("b", None)]
+        assert reading.rejects == [Reject("a.jsonl", 1, "not a JSON object", '{"home": "caf�"}')]
+
+    def test_endless_nesting_is_no_object(self, tmp_path: Path) -> None:
+        reading = json_reading(tmp_path, "[" * 100_000, '{"home": "b"}')
+        assert reading.tuples == [("b", None)]
+        assert reading.complaints == [(1, "not a JSON object")]
+
+    def test_numbers_too_large_for_their_column_are_bad(self, tmp_path: Path) -> None:
+        schema = Schema.parse("i int")
+        reading = json_reading(tmp_path, '{"i": 1e3}', f'{{"i": {2**40}}}', schema=schema)
+        assert reading.complaints == [
+            (1, "i: '1000.0' is no int"),
+            (2, "i: '1099511627776' is no int"),
+        ]
+
+    def test_times_are_text_or_seconds(self, tmp_path: Path) -> None:
+        lines = ['{"t": 1521911720.5}', '{"t": "2018-03-24T17:15:20.5Z"}']
+        reading = json_reading(tmp_path, *lines, schema=Schema.parse("t timestamp"))
+        moment = datetime(2018, 3, 24, 17, 15, 20, 500_000, tzinfo=UTC)
+        assert reading.tuples == [(moment,), (moment,)]
+
+    def test_line_numbers_go_on_from_block_to_block(
+        self, tmp_path: Path, small_blocks: int
+    ) -> None:
+        lines = ["oops" if at % 100 == 0 else '{"home": "a"}' for at in range(1_000)]
+        reading = json_reading(tmp_path, *lines)
+        assert len(reading.pieces) > 5
+        assert [one.line for one in reading.rejects] == [1 + at for at in range(0, 1_000, 100)]
+
+    def test_a_line_without_an_end_is_refused(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(files, "_LONGEST_LINE_BYTES", 1 << 20)
+        path = written(tmp_path, b"[" + b"1," * (1 << 20), "a.json")
+        assert refusal(path, "json") == (
+            f"{path} cannot be read as json: a line of 1 MiB or more. "
+            "Check that the file is whole and of that format."
+        )
+
+    def test_an_empty_file_gives_no_rows(self, tmp_path: Path) -> None:
+        assert json_reading(tmp_path).rows == []
+
+    def test_rows_of_a_topic_are_read_the_same_way(self) -> None:
+        piece = json_rows([b"{}", b"", b"x"], SCHEMA, "topic[0]", 10)
+        assert isinstance(piece, Piece)
+        assert [(one.file, one.line) for one in piece.rejects] == [("topic[0]", 12)]
