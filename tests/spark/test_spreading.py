@@ -27,7 +27,7 @@ from penstock.spark.spreading import (
     result_of,
     same_version,
 )
-from penstock.studies import two_chains
+from penstock.studies import random_matrices
 from penstock.studies.running import one_by_one
 
 LOG = Path("spark.log")
@@ -133,10 +133,9 @@ def spread(session: SparkSession) -> Cluster:
 
 
 def test_results_are_those_of_this_process_in_order(spread: Cluster) -> None:
-    points = [(plan, 0.6, seed) for seed in range(2) for plan in two_chains.PLANS]
     said: list[str] = []
-    found = spread(two_chains.measured, points, said.append)
-    assert bits(found) == bits(one_by_one(two_chains.measured, points, lambda what: None))
+    found = spread(random_matrices.measured, range(4), said.append)
+    assert bits(found) == bits(one_by_one(random_matrices.measured, range(4), lambda what: None))
     assert said[0] == "waiting for executors of local[2]"
     assert said[-1] == "point 4 of 4"
 
@@ -170,7 +169,15 @@ def test_a_process_that_dies(spread: Cluster) -> None:
 
 
 def study(*options: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "penstock.cli", "study", "two-chains", "--quick", *options]
+    command = [
+        sys.executable,
+        "-m",
+        "penstock.cli",
+        "study",
+        "random-matrices",
+        "--quick",
+        *options,
+    ]
     return subprocess.run(command, capture_output=True, text=True, timeout=240)
 
 
@@ -180,10 +187,10 @@ def test_files_are_those_of_local_processes(master: str, tmp_path: Path) -> None
     on_spark = study("--spark", master, "--out", str(tmp_path / "spark"))
     assert (on_spark.returncode, on_spark.stderr) == (0, "")
     assert on_spark.stdout == local.stdout.replace(f"{tmp_path}/local", f"{tmp_path}/spark")
-    names = sorted(path.name for path in (tmp_path / "local" / "two-chains").iterdir())
-    assert names == ["summary.csv", "two-chains.csv", "two-chains.svg"]
+    names = sorted(path.name for path in (tmp_path / "local" / "random-matrices").iterdir())
+    assert names == ["axis-bound.svg", "plane-bound.svg", "random-matrices.csv", "summary.csv"]
     for name in names:
-        one, other = (tmp_path / where / "two-chains" / name for where in ("local", "spark"))
+        one, other = (tmp_path / where / "random-matrices" / name for where in ("local", "spark"))
         assert one.read_bytes() == other.read_bytes()
 
 
