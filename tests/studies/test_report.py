@@ -93,9 +93,9 @@ def test_a_report_as_lines() -> None:
     assert report_lines(made_up()) == [
         "made-up",
         " All of it made up.",
-        "    quantity      source says  we get",
-        " ✓  ratio at 50   0.5          0.52",
-        " ✓  rod is ahead               2       factor",
+        "    quantity      source says  agrees if     we get",
+        " ✓  ratio at 50   0.5          0.45 to 0.55  0.52",
+        " ✓  rod is ahead               >= 1          2       factor",
         " all agree",
     ]
 

@@ -155,7 +155,7 @@ def _say(study: str) -> Say:
 
 def report_lines(report: StudyReport) -> list[str]:
     """A report as a table of plain text."""
-    rows = [("", "quantity", "source says", "we get", ""), *map(_cells, report.rows)]
+    rows = [("", "quantity", "source says", "agrees if", "we get", ""), *map(_cells, report.rows)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     cells = ([text.ljust(width) for text, width in zip(row, widths, strict=True)] for row in rows)
     setup = [f" {report.setup}"] if report.setup else []
@@ -169,6 +169,20 @@ def summary(report: StudyReport) -> str:
     return f"{differing} of {len(report.rows)} differ" if differing else "all agree"
 
 
-def _cells(row: Row) -> tuple[str, str, str, str, str]:
+def _cells(row: Row) -> tuple[str, ...]:
     source = "" if row.source is None else f"{row.source:.4g}"
-    return "✓" if row.agrees else "✗", row.quantity, source, f"{row.ours:.4g}", row.note
+    mark = "✓" if row.agrees else "✗"
+    return mark, row.quantity, source, bounds(row.low, row.high), f"{row.ours:.4g}", row.note
+
+
+def bounds(low: float | None, high: float | None) -> str:
+    """Within which ours counts as agreeing.
+
+    >>> bounds(0.5, 1.0), bounds(None, 0.7), bounds(1.5, None), bounds(None, None)
+    ('0.5 to 1', '<= 0.7', '>= 1.5', '')
+    """
+    if low is not None and high is not None:
+        return f"{low:.4g} to {high:.4g}"
+    if low is not None:
+        return f">= {low:.4g}"
+    return "" if high is None else f"<= {high:.4g}"

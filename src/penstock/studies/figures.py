@@ -81,7 +81,8 @@ def _dots(axes: Any, figure: Figure, table: Table) -> None:
         ys: list[Any] = table.where(**{figure.x: name}).column(figure.y)
         colour = COLOURS[number % len(COLOURS)]
         axes.bar(number, np.mean(ys), 0.5, color=colour, alpha=0.25)
-        axes.scatter([number] * len(ys), ys, s=16, color=colour)
+        xs = number + np.linspace(-0.15, 0.15, len(ys)) if len(ys) > 1 else [number]
+        axes.scatter(xs, ys, s=16, color=colour)
     axes.set_xticks(range(len(names)), [str(name) for name in names])
 
 
