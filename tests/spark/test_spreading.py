@@ -170,7 +170,7 @@ def test_a_process_that_dies(spread: Cluster) -> None:
 
 def study(*options: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "penstock.cli", "study", "random-matrices", "--quick"]
-    return subprocess.run([*command, *options], capture_output=True, text=True, timeout=280)
+    return subprocess.run([*command, *options], capture_output=True, text=True, timeout=500)
 
 
 @pytest.fixture(scope="module")
@@ -186,6 +186,7 @@ def written(folder: Path, *options: str) -> tuple[str, dict[str, bytes]]:
     return told.stdout.replace(str(folder), ""), files
 
 
+@pytest.mark.timeout(600)  # three Java processes: seconds, but minutes on a very busy machine
 @pytest.mark.parametrize("master", ["local[2]", "local-cluster[2,1,1024]"])
 def test_files_are_those_of_local_processes(
     master: str, local: tuple[str, dict[str, bytes]], tmp_path: Path
