@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from penstock import __version__
 from penstock.errors import RunError, UnreachableError, UsageError
 from penstock.spark.spreading import (
     Cluster,
@@ -24,6 +23,7 @@ from penstock.spark.spreading import (
     decoded,
     encoded,
     explained,
+    installed,
     result_of,
     same_version,
 )
@@ -107,11 +107,11 @@ def test_what_goes_wrong_names_the_point() -> None:
 
 @pytest.mark.core
 def test_another_version_is_refused() -> None:
-    same_version(__version__)
+    same_version(installed())
     with pytest.raises(RunError) as raised:
         same_version("0.0.1")
     assert str(raised.value) == (
-        f"{socket.gethostname()} has penstock {__version__}, not 0.0.1 as this machine has"
+        f"{socket.gethostname()} has penstock {installed()}, not 0.0.1 as this machine has"
     )
 
 
@@ -122,7 +122,7 @@ def test_executors_without_penstock() -> None:
     )
     assert isinstance(failure, UnreachableError)
     assert str(failure) == (
-        f"the executors of spark://a:7077 cannot import penstock. Install penstock {__version__} "
+        f"the executors of spark://a:7077 cannot import penstock. Install penstock {installed()} "
         "there; PYSPARK_PYTHON names their interpreter."
     )
 

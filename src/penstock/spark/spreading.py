@@ -21,13 +21,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from penstock import __version__
 from penstock.errors import PenstockError, RunError, UnreachableError, UsageError
 from penstock.spark.archive import archive_options, spark_home
 from penstock.spark.java import cache_directory, find_java
@@ -253,10 +253,10 @@ def _task(
     function: Callable[[Any], Any], points: Sequence[str]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """What one task does: the points of its numbers, one after the other."""
-    version = __version__
+    wanted = installed()
 
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        same_version(version)
+        same_version(wanted)
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 result = result_of(function, points[number], f"{number + 1} of {len(points)}")
@@ -265,11 +265,19 @@ def _task(
     return work
 
 
+def installed() -> str:
+    """The version of Penstock that is installed here."""
+    try:
+        return version("penstock")
+    except PackageNotFoundError:
+        return "of an unknown version"
+
+
 def same_version(wanted: str) -> None:
     """Raises unless the Penstock here is the one that asks: another might compute otherwise."""
-    if __version__ != wanted:
+    if installed() != wanted:
         raise RunError(
-            f"{socket.gethostname()} has penstock {__version__}, not {wanted} as this machine has"
+            f"{socket.gethostname()} has penstock {installed()}, not {wanted} as this machine has"
         )
 
 
@@ -292,7 +300,7 @@ def explained(error: BaseException, master: str, log: Path) -> PenstockError:
     if "No module named 'penstock" in text:
         return UnreachableError(
             f"the executors of {master} cannot import penstock",
-            hint=f"Install penstock {__version__} there; PYSPARK_PYTHON names their interpreter.",
+            hint=f"Install penstock {installed()} there; PYSPARK_PYTHON names their interpreter.",
         )
     python = _PYTHON.findall(text)
     reason = ": ".join(python[-1]) if python else (text.splitlines() or [type(error).__name__])[0]
