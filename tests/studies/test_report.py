@@ -33,6 +33,7 @@ def made_up(agrees: bool = True) -> StudyReport:
     figures = (
         Figure("lines", "sizes", "operators", "ratio", by="algorithm", spread=True),
         Figure("cloud", "sizes", "operators", "ratio", kind="scatter", log_y=True, bound="ratio"),
+        Figure("dots", "sizes", "algorithm", "ratio", kind="dots"),
     )
     return StudyReport("made-up", rows, (TABLE,), figures, "All of it made up.")
 
@@ -70,11 +71,13 @@ def test_the_stable_form() -> None:
 
 def test_files_are_the_same_every_time(tmp_path: Path) -> None:
     first, second = (write(made_up(), tmp_path / name) for name in ("a", "b"))
-    assert [path.name for path in first] == ["summary.csv", "sizes.csv", "lines.svg", "cloud.svg"]
+    names = ["summary.csv", "sizes.csv", "lines.svg", "cloud.svg", "dots.svg"]
+    assert [path.name for path in first] == names
     for one, other in zip(first, second, strict=True):
         assert one.read_bytes() == other.read_bytes()
     assert first[1].read_text().splitlines()[:2] == ["operators,algorithm,ratio", "25,rod,0.25"]
     assert ">rod<" in first[2].read_text()
+    assert ">llf<" in first[4].read_text()
 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
@@ -90,9 +93,10 @@ def test_a_report_as_lines() -> None:
     assert report_lines(made_up()) == [
         "made-up",
         " All of it made up.",
-        "    quantity      source says  we get",
-        " ✓  ratio at 50   0.5          0.52",
-        " ✓  rod is ahead               2       factor",
+        "    quantity      source says  agrees if     we get",
+        " ✓  ratio at 50   0.5          0.45 to 0.55  0.52",
+        " ✓  rod is ahead               >= 1          2       factor",
+        " all agree",
     ]
 
 
@@ -117,6 +121,26 @@ def test_disagreement_is_a_result_and_marked(only_made_up: None) -> None:
     told = CliRunner().invoke(app, ["study", "made-up"])
     assert told.exit_code == 0
     assert " ✗  rod is ahead" in told.output
+    assert told.output.endswith(" 1 of 2 differ\n")
+
+
+@pytest.mark.parametrize("name", ["made-up", "all"])
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_disagreement_fails_if_one_is_strict(
+    only_made_up: None, name: str, form: tuple[str, ...]
+) -> None:
+    told = CliRunner().invoke(app, ["study", name, "--strict", *form])
+    assert told.exit_code == 4
+    assert "rod is ahead" in told.output
+    told = CliRunner().invoke(app, ["study", name, "--strict", "--quick", *form])
+    assert told.exit_code == 0
+
+
+def test_help_says_what_exit_codes_mean() -> None:
+    told = CliRunner().invoke(app, ["study", "--help"])
+    text = " ".join(told.output.replace("│", " ").split())
+    assert "0 when the study ran, whether ours and the source agree or not" in text
+    assert "With --strict, 4 if anything differs." in text
 
 
 def test_an_unknown_study(only_made_up: None) -> None:

@@ -39,11 +39,14 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     )
     figures = tuple(
         Figure(
-            f"{_TABLE}-{column}", _TABLE, "level", column, by="algorithm", log_y=True,
+            f"{_TABLE}-{name}", _TABLE, "level", column, by="algorithm", log_y=name == "latency",
             title="Pairwise algorithms from a connected start", x_label="system load level",
             y_label=label,
         )
-        for column, label in (("latency_ratio", "latency ratio"), ("moved_load", "load moved"))
+        for name, column, label in (
+            ("latency", "latency_ratio", "latency ratio"),
+            ("moved", "moved_load", "load moved, in nodes"),
+        )
     )  # fmt: skip
     rows = (*_rows(table, at), *_short_rows(short, at))
     return StudyReport(_TABLE, rows, (table, short), figures, setup)

@@ -25,6 +25,14 @@ VARIED: dict[str, tuple[float, ...]] = {
     "period_s": (5, 10, 20),
     "ratio": (2, 4, 8),
 }
+LABELS = {
+    "nodes": "nodes",
+    "per_node": "operators per node",
+    "window_s": "statistics window in seconds",
+    "samples": "samples in the statistics window",
+    "period_s": "period of the inputs in seconds",
+    "ratio": "high rate / low rate of the inputs",
+}
 _LEVEL = 0.9
 _FEW = 5
 _WHY = "the source: flat; but the least deviation of any plan and its queues grow with it, too"
@@ -49,13 +57,17 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     )
     figures = tuple(
         Figure(
-            f"{_TABLE}-{key}", f"{_TABLE}-{key}", "value", "latency_ratio", by="algorithm",
-            log_y=True, title=f"Load level {_LEVEL}", x_label=key, y_label="latency ratio",
+            _part(key), _part(key), "value", "latency_ratio", by="algorithm", log_y=True,
+            title=f"Load level {_LEVEL}", x_label=LABELS[key], y_label="latency ratio",
         )
         for key in varied
     )  # fmt: skip
-    parts = tuple(replace(table.where(parameter=key), name=f"{_TABLE}-{key}") for key in varied)
+    parts = tuple(replace(table.where(parameter=key), name=_part(key)) for key in varied)
     return StudyReport(_TABLE, tuple(_rows(table, varied)), (table, *parts), figures, setup)
+
+
+def _part(key: str) -> str:
+    return f"{_TABLE}-{key.replace('_', '-')}"
 
 
 def measured(point: tuple[str, float, str, int]) -> dict[str, Value]:

@@ -22,7 +22,8 @@ class Figure:
     """A figure of one table: ``y`` over ``x``, a line or a cloud for every value of ``by``.
 
     Lines show the mean of the rows with the same x, and with ``spread`` the band between the 10th
-    and 90th percentile; scatters show every row. ``bound`` names a column drawn as a grey line.
+    and 90th percentile; scatters show every row. Dots do so side by side for every value of ``x``,
+    which are names then, with a bar for their mean. ``bound`` names a column drawn as a grey line.
     """
 
     name: str
@@ -30,7 +31,7 @@ class Figure:
     x: str
     y: str
     by: str = ""
-    kind: Literal["lines", "scatter"] = "lines"
+    kind: Literal["lines", "scatter", "dots"] = "lines"
     title: str = ""
     x_label: str = ""
     y_label: str = ""
@@ -54,6 +55,10 @@ def draw(figure: Figure, table: Table, path: Path) -> None:
 
 
 def _fill(axes: Any, figure: Figure, table: Table) -> None:
+    if figure.kind == "dots":
+        _dots(axes, figure, table)
+        _label(axes, figure, legend=False)
+        return
     groups = list(dict.fromkeys(table.column(figure.by))) if figure.by else [None]
     for number, group in enumerate(groups):
         rows = table.where(**{figure.by: group}) if figure.by else table
@@ -66,6 +71,19 @@ def _fill(axes: Any, figure: Figure, table: Table) -> None:
         pairs = sorted(zip(table.column(figure.x), table.column(figure.bound), strict=True))
         axes.plot(*zip(*pairs, strict=True), color="#555555", linewidth=1, label="lower bound")
     _label(axes, figure, len(groups) > 1 or bool(figure.bound))
+
+
+def _dots(axes: Any, figure: Figure, table: Table) -> None:
+    import numpy as np
+
+    names = list(dict.fromkeys(table.column(figure.x)))
+    for number, name in enumerate(names):
+        ys: list[Any] = table.where(**{figure.x: name}).column(figure.y)
+        colour = COLOURS[number % len(COLOURS)]
+        axes.bar(number, np.mean(ys), 0.5, color=colour, alpha=0.25)
+        xs = number + np.linspace(-0.15, 0.15, len(ys)) if len(ys) > 1 else [number]
+        axes.scatter(xs, ys, s=16, color=colour)
+    axes.set_xticks(range(len(names)), [str(name) for name in names])
 
 
 def _cloud(axes: Any, xs: list[Any], ys: list[Any], style: dict[str, Any]) -> None:

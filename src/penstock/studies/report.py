@@ -7,9 +7,10 @@ A study is a module of this package with one function
 - ``quick`` asks for a run of under a minute: fewer seeds and points, the same quantities.
 - ``say`` takes a line about progress.
 - ``run(function, points, say)`` gives ``[function(point) for point in points]``, possibly from
-  several processes. ``function`` is at the top of a module, takes one plain value (a frozen
-  dataclass or a tuple) and depends on nothing else, so that results are the same to the last bit
-  however many processes there are. Random numbers come from :func:`penstock.studies.seeds.rng_of`.
+  several processes or machines. ``function`` is at the top of a module, takes one plain value (a
+  number or a tuple of numbers and texts), gives records of such values and depends on nothing else,
+  so that results are the same to the last bit wherever they come from. Random numbers come from
+  :func:`penstock.studies.seeds.rng_of`.
 
 The report has a row for each quantity that the source states or claims, tables of everything that
 was measured, and figures drawn from those tables. ``studies.writing`` puts them on disk as CSV and

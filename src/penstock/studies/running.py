@@ -1,7 +1,8 @@
 """How the points of a study are worked through: one by one, or in several processes.
 
-A runner is any callable of the form :class:`penstock.studies.report.Runner`, so that other ways to
-spread work (a Spark job with a task for each point) can be added without touching a study.
+A runner is any callable of the form :class:`penstock.studies.report.Runner`, so that there are
+others without touching a study: ``penstock.spark.spreading`` has a Spark job with a task for each
+point.
 """
 
 from __future__ import annotations
