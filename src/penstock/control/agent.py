@@ -284,7 +284,10 @@ class Agent:
             tried_s = self._stuck.get(name, -_STOP_AGAIN_AFTER_S)
             is_time = time.monotonic() - tried_s >= _STOP_AGAIN_AFTER_S
             if is_time and (name not in wanted or wanted[name].epoch != epoch):
-                self._do(name, partial(self._release, name, epoch))
+                # What is dropped need not be finished first: nobody takes it up again.
+                is_dropped = name in units and units[name].is_dropped
+                patience_s = 0.0 if is_dropped else _PATIENCE_S
+                self._do(name, partial(self._release, name, epoch, patience_s))
         for unit in units.values():
             self._disown(unit)
         self._told = {name: told for name, told in self._told.items() if name in wanted}
@@ -382,10 +385,10 @@ class Agent:
         self._catalog.report(name, epoch, "failed", error)
         self._catalog.release(name, epoch)
 
-    def _release(self, name: str, epoch: int) -> None:
+    def _release(self, name: str, epoch: int, patience_s: float = _PATIENCE_S) -> None:
         began_s = time.monotonic()
         try:
-            self._worker.release(name, _PATIENCE_S)
+            self._worker.release(name, patience_s)
         except Exception as error:
             log.exception("%s could not be stopped", name)
             self._stuck[name] = time.monotonic()

@@ -1,7 +1,7 @@
 """Plans at work: aggregates over packet streams on real nodes, at rates that grow to overload.
 
 The source ran 160 aggregates over ten substreams of a packet trace on five machines. Here are
-sixteen over four on two nodes of a core each, because every fragment costs a batch every few
+twelve over three on two nodes of a core each, because every fragment costs a batch every few
 seconds, whatever it aggregates; the aggregates are of the source's kinds.
 """
 
@@ -14,7 +14,7 @@ from penstock.studies.running import one_by_one
 
 STRATEGIES = ("rod", "llf", "connected", "random", "max-rate")
 NODES = 2
-_SUBSTREAMS = 4
+_SUBSTREAMS = 3
 RATE_PER_S = 1_500
 _MULTIPLIERS = (1.0, 2.0, 3.0, 4.0)
 _WARM_S, _MEASURED_S = 30.0, 30.0

@@ -116,6 +116,7 @@ class TestUnits:
             # One of them has never been started.
             until(lambda: [one.released_epoch for one in catalog.units()] == [1, 2])
             assert worker.running == {}
+            assert worker.story[-1] == "stop peaks 1 at once"
 
     def test_what_is_submitted_again_under_the_same_name_is_another(
         self, catalog: TroubledCatalog, worker: ToyWorker, make: Callable[..., Agent]
