@@ -14,7 +14,12 @@ from pyspark.sql.streaming import StreamingQuery
 
 from penstock.errors import RunError
 from penstock.model.fragments import Fragment
-from penstock.spark.channels.durable import read_number, read_text, write_text
+from penstock.spark.channels.durable import (
+    read_number,
+    read_text,
+    write_number,
+    write_text,
+)
 from penstock.spark.checkpoints import begin, newest, path_of, take_over
 from penstock.spark.offsets import batch_offsets
 from penstock.spark.sinks.batch import Batch, BatchSink
@@ -37,7 +42,7 @@ class FragmentFolder:
         """Makes the owner with this epoch the only one whose batches count."""
         self.path.mkdir(parents=True, exist_ok=True)
         self.check_owner(epoch)
-        write_text(self.path / "epoch", str(epoch))
+        write_number(self.path / "epoch", epoch)
 
     def check_owner(self, epoch: int) -> None:
         """Raises if a newer owner has claimed the fragment."""
@@ -72,7 +77,15 @@ class FragmentFolder:
     def rows_out(self) -> dict[str, int]:
         """Rows out by batch so far, as far as kept: the total and the last batch counted."""
         text = read_text(self.path / "rows_out")
-        return json.loads(text) if text else {"batch": -1, "rows": 0}
+        if text is None:
+            return {"batch": -1, "rows": 0}
+        try:
+            found = json.loads(text)
+            return {"batch": int(found["batch"]), "rows": int(found["rows"])}
+        except (ValueError, TypeError, KeyError):
+            file = self.path / "rows_out"
+            hint = "It only counts rows for people to see: delete it, and counting starts anew."
+            raise RunError(f"the file {file} is damaged", hint=hint) from None
 
     def add_rows_out(self, batch_id: int, rows: int) -> None:
         """Counts a batch's rows once, however often it is offered."""
