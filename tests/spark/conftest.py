@@ -1,13 +1,17 @@
-"""One Spark session for all tests that need one."""
+"""One Spark session for all tests that need one, and a fragment to disturb in it."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from one_fragment import DEPLOYMENT, Place, await_that, with_small_batches
 from pyspark.sql import SparkSession
 
+from penstock.lang.deployment import parse_deployment
+from penstock.model.network import Network
 from penstock.spark.session import SessionOptions, start_session
 
 
@@ -17,3 +21,21 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     running = start_session("tests", SessionOptions(), log)
     yield running
     running.stop()
+
+
+@pytest.fixture(scope="session")
+def network() -> Network:
+    return parse_deployment(DEPLOYMENT, "sums.yaml", Path()).network
+
+
+@pytest.fixture(scope="session")
+def undisturbed(
+    session: SparkSession, network: Network, tmp_path_factory: pytest.TempPathFactory
+) -> Counter[tuple[object, ...]]:
+    place = Place(tmp_path_factory.mktemp("undisturbed"), network)
+    with_small_batches(place, session)
+    node = place.node(session)
+    place.start(node, 1)
+    await_that(place.is_finished, node)
+    node.stop()
+    return place.rows()

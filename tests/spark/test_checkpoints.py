@@ -18,7 +18,8 @@ def put(checkpoint: Path, batch: int) -> None:
     """What Spark leaves behind after a batch."""
     for log in ("offsets", "commits"):
         (checkpoint / log).mkdir(parents=True, exist_ok=True)
-        (checkpoint / log / str(batch)).write_text('v1\n{"batch": 1}')
+        told = '{"batchWatermarkMs": 5}' if log == "offsets" else '{"nextBatchWatermarkMs": 5}'
+        (checkpoint / log / str(batch)).write_text(f"v1\n{told}")
     state = checkpoint / "state" / "0" / "1"
     state.mkdir(parents=True, exist_ok=True)
     (state / f"{batch + 1}.delta").write_bytes(b"rows")
@@ -61,7 +62,7 @@ def test_what_the_former_owner_still_writes_is_not_seen(tmp_path: Path) -> None:
     replacement.write_text("v1\n{}")
     replacement.replace(former / "offsets" / "0")
     assert "commits/1" not in files(mine)
-    assert files(mine)["offsets/0"] == b'v1\n{"batch": 1}'
+    assert files(mine)["offsets/0"] == b'v1\n{"batchWatermarkMs": 5}'
 
 
 def test_only_the_former_one_is_kept_beside_it(tmp_path: Path) -> None:

@@ -71,6 +71,13 @@ class UnderTest:
     def node_of(self, unit: str) -> str:
         return next(one.node or "" for one in self.catalog.units() if one.name == unit)
 
+    def epoch_of(self, unit: str) -> int:
+        return next(one.epoch for one in self.catalog.units() if one.name == unit)
+
+    def is_up(self, unit: str) -> bool:
+        """Whether its present owner has said that it runs."""
+        return next(one.is_up for one in self.catalog.units() if one.name == unit)
+
     def pid(self, node: str) -> int:
         return next(one.pid for one in self.catalog.nodes() if one.name == node)
 
@@ -89,6 +96,14 @@ class UnderTest:
         except PenstockError as error:
             return str(error)
         return str(self.client.await_move(begun["id"], 120)["state"])
+
+    def begin_move(self, unit: str, node: str) -> bool:
+        """Asks for a move and does not wait for it; whether there was one to be made."""
+        try:
+            self.client.move(unit, node)
+        except PenstockError:
+            return False
+        return True
 
     def move_some(self, rng: random.Random) -> str:
         """Moves a random fragment to a random other node."""
@@ -113,6 +128,19 @@ class UnderTest:
         for one in stopped:
             one.suspend()
         return stopped
+
+    def pause_in_batch(self, unit: str, limit_s: float = 20.0) -> list[psutil.Process]:
+        """SIGSTOP of a unit's owner while it writes a batch; nothing if it never was seen to."""
+        data, until_s = self.channel(unit).data, time.monotonic() + limit_s
+        while time.monotonic() < until_s:
+            if not any(data.glob(".staging-*")):
+                continue
+            stopped = self.pause_node(self.node_of(unit))
+            if any(data.glob(".staging-*")):
+                return stopped
+            for process in stopped:
+                process.resume()
+        return []
 
     def kill_controller(self) -> int:
         """kill -9 of the controller; its process."""

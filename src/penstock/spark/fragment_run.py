@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -12,7 +13,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQuery
 
-from penstock.errors import RunError
+from penstock.errors import PenstockError, RunError
 from penstock.model.fragments import Fragment
 from penstock.spark.channels.durable import (
     read_number,
@@ -20,11 +21,14 @@ from penstock.spark.channels.durable import (
     write_number,
     write_text,
 )
+from penstock.spark.checkpoint_files import seal
 from penstock.spark.checkpoints import begin, newest, path_of, take_over
 from penstock.spark.offsets import batch_offsets
 from penstock.spark.sinks.batch import Batch, BatchSink
 
 _REMEMBERED = 200
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -142,6 +146,7 @@ class FragmentRun:
     def _on_batch(self, rows: DataFrame, batch_id: int) -> None:
         try:
             batch = self.describe(batch_id)
+            seal(self._checkpoint, batch_id)
             count = self._write(rows, batch)
             self.folder.check_owner(self.epoch)
             if count and batch.arrived_s is not None:
@@ -151,6 +156,9 @@ class FragmentRun:
                 self.folder.finish()
         except BaseException as error:
             self._failure = error
+            if isinstance(error, PenstockError):
+                # Told here as well: who was replaced is stopped, and nobody asks it why it failed.
+                log.info("batch %d of owner %d is not taken: %s", batch_id, self.epoch, error)
             raise
 
     def _write(self, rows: DataFrame, batch: Batch) -> int:

@@ -16,6 +16,7 @@ from penstock.model.network import Network
 from penstock.model.sources import FileSink, GeneratorSource, KafkaSink, KafkaSource, Sink, Stream
 from penstock.place.pruning import needed_columns
 from penstock.spark.channels.channel import Writer
+from penstock.spark.checkpoints import path_of
 from penstock.spark.compile import compile_fragment, watermarked
 from penstock.spark.failures import explained, is_passing
 from penstock.spark.fragment_run import FragmentRun
@@ -31,6 +32,7 @@ from penstock.spark.sources.channel_reader import ChannelReader
 from penstock.spark.sources.channel_table import channel_frame
 from penstock.spark.sources.spec import ReaderSpec
 from penstock.spark.state import StateFolder
+from penstock.spark.state_files import refused_state
 
 OpenSink = Callable[[str, Sink], BatchSink | None]
 
@@ -321,7 +323,9 @@ class Node:
             running.run = None
             self._take_over(running)
         elif error is not None:
-            return explained(error, name, self._state.log)
+            checkpoint = path_of(self._state.fragment(name).path, running.epoch)
+            refused = refused_state(self._session, checkpoint, error)
+            return refused or explained(error, name, self._state.log)
         elif not running.run.query.isActive and not running.run.folder.is_finished:
             return RunError(f"{name} has stopped by itself", hint=f"See {self._state.log}.")
         return None
