@@ -27,6 +27,7 @@ class ToyWorker:
         self.finished: set[str] = set()
         self.held_back: set[str] = set()
         self.measured: dict[str, object] = {}
+        self.room = True
         self.before: dict[str, Callable[[], None]] = {}
 
     def _begin(self, what: str) -> None:
@@ -61,6 +62,9 @@ class ToyWorker:
 
     def is_held_back(self, name: str) -> bool:
         return name in self.held_back
+
+    def has_room(self) -> bool:
+        return self.room
 
     def measurements(self) -> dict[str, object]:
         self._begin("measurements")

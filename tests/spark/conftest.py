@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from one_fragment import DEPLOYMENT, Place, await_that, with_small_batches
+from one_fragment import DEPLOYMENT, Place, await_that, entries_of, with_small_batches
 from pyspark.sql import SparkSession
 
 from penstock.lang.deployment import parse_deployment
 from penstock.model.network import Network
+from penstock.spark.channels.durable import write_number
 from penstock.spark.session import SessionOptions, start_session
 
 
@@ -39,3 +40,21 @@ def undisturbed(
     await_that(place.is_finished, node)
     node.stop()
     return place.rows()
+
+
+@pytest.fixture(scope="session")
+def halfway(
+    session: SparkSession, network: Network, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """The state of a fragment that was stopped with half of its input read."""
+    folder = tmp_path_factory.mktemp("halfway")
+    place = Place(folder, network)
+    with_small_batches(place, session)
+    node = place.node(session)
+    place.start(node, 1)
+    await_that(lambda: len(entries_of(place, "commits")) >= 5, node)
+    node.release("sums", patience_s=30)
+    assert not place.is_finished()
+    # As if it had been asked to free what nobody needs, and everybody needed everything.
+    write_number(place.output.folder / "floor", 0)
+    return folder

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from penstock.model.network import Network
 from penstock.place.fuse import fuse
+from penstock.spark.checkpoints import newest
 from penstock.spark.node import Node, NodeOptions
 from penstock.spark.state import StateFolder
 
@@ -32,7 +33,7 @@ OPTIONS = NodeOptions(trigger_ms=20, max_rows_per_batch=400)
 
 
 def await_that(
-    condition: Callable[[], object], node: Node | None = None, limit_s: float = 60
+    condition: Callable[[], object], node: Node | None = None, limit_s: float = 200
 ) -> None:
     until_s = time.monotonic() + limit_s
     while not condition():
@@ -90,3 +91,11 @@ def with_small_batches(place: Place, session: SparkSession) -> None:
         node.start_intake(place.network.stream("readings"), 1)
         await_that(lambda: node.is_finished("readings"), node)
         node.stop()
+
+
+def entries_of(place: Place, name: str) -> list[Path]:
+    """The entries of one of Spark's logs, by number."""
+    checkpoint = newest(place.state.fragment("sums").path)
+    assert checkpoint is not None
+    found = [path for path in (checkpoint / name).iterdir() if path.name.isdigit()]
+    return sorted(found, key=lambda path: int(path.name))

@@ -13,18 +13,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from one_fragment import OPTIONS, Place, await_that, with_small_batches
+from one_fragment import OPTIONS, Place, entries_of
 from pyspark.sql import SparkSession
 
 from penstock.errors import PenstockError, RunError
 from penstock.model.network import Network
-from penstock.spark.channels.durable import write_number
 from penstock.spark.checkpoints import newest
 from penstock.spark.node import Node
 from penstock.spark.state import StateFolder
 
 LIMIT_S = 120.0
-_BATCHES = 5
 
 
 def cut(path: Path) -> None:
@@ -48,14 +46,6 @@ def removed(path: Path) -> None:
 
 DAMAGES = (cut, emptied, flipped, removed)
 Find = Callable[[Place], Path]
-
-
-def log(place: Place, name: str) -> list[Path]:
-    """The entries of one of Spark's logs, by number."""
-    checkpoint = newest(place.state.fragment("sums").path)
-    assert checkpoint is not None
-    found = [path for path in (checkpoint / name).iterdir() if path.name.isdigit()]
-    return sorted(found, key=lambda path: int(path.name))
 
 
 def state_files(place: Place, kind: str) -> list[Path]:
@@ -94,8 +84,8 @@ FILES: dict[str, Find] = {
     "epoch of a channel": lambda place: place.output.folder / "epoch",
     "epoch of a fragment": lambda place: place.state.fragment("sums").path / "epoch",
     "rows out": lambda place: place.state.fragment("sums").path / "rows_out",
-    "plan of a batch": lambda place: log(place, "offsets")[-1],
-    "mark of a batch done": lambda place: log(place, "commits")[-1],
+    "plan of a batch": lambda place: entries_of(place, "offsets")[-1],
+    "mark of a batch done": lambda place: entries_of(place, "commits")[-1],
     "state delta": lambda place: state_files(place, "delta")[-1],
     "query's number": lambda place: in_checkpoint(place, "metadata"),
     "mark of a whole checkpoint": lambda place: in_checkpoint(place, "penstock-whole"),
@@ -122,24 +112,6 @@ CASES = [
     # The mark is empty, and a wrong count of rows is only shown.
     if (name, damage) not in {("mark of a whole checkpoint", flipped), ("rows out", flipped)}
 ]
-
-
-@pytest.fixture(scope="module")
-def halfway(
-    session: SparkSession, network: Network, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
-    """The state of a fragment that was stopped with half of its input read."""
-    folder = tmp_path_factory.mktemp("halfway")
-    place = Place(folder, network)
-    with_small_batches(place, session)
-    node = place.node(session)
-    place.start(node, 1)
-    await_that(lambda: len(log(place, "commits")) >= _BATCHES, node)
-    node.release("sums", patience_s=30)
-    assert not place.is_finished()
-    # As if it had been asked to free what nobody needs, and everybody needed everything.
-    write_number(place.output.folder / "floor", 0)
-    return folder
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ stops them by itself, because others may be running them already.
 
 from __future__ import annotations
 
+import errno
 import logging
 import threading
 import time
@@ -21,7 +22,7 @@ from penstock.control.catalog import Catalog
 from penstock.control.decisions import may_start
 from penstock.control.records import MoveRecord, NodeRecord, Submission, UnitRecord
 from penstock.control.system import System, Unit, assembled
-from penstock.errors import PenstockError
+from penstock.errors import FullDiskError, PenstockError
 
 LEASE_S = 5.0
 _RENEW_EVERY_S = 1.0
@@ -31,6 +32,8 @@ _WATCH_EVERY_S = 0.1
 _CHECK_EVERY_S = 0.25
 _SAMPLE_EVERY_S = 2.0
 _PATIENCE_S = 10.0
+_TRY_EVERY_S = 0.5
+_NO_ROOM = "no room"
 _AT_ONCE = 4
 
 log = logging.getLogger(__name__)
@@ -60,6 +63,9 @@ class Worker(Protocol):
     def is_held_back(self, name: str) -> bool:
         """Whether a unit waits for its readers."""
 
+    def has_room(self) -> bool:
+        """Whether the disk that was full has room again."""
+
     def measurements(self) -> dict[str, object]:
         """What was measured since the last time."""
 
@@ -82,6 +88,8 @@ class Agent:
         # What it has its hands on, from before it is started until after it is stopped.
         self._owned: dict[str, int] = {}
         self._failed: dict[str, tuple[int, str]] = {}
+        # What waits for room on the disk: it stays ours, and is started again by us.
+        self._held: dict[str, int] = {}
         self._busy: dict[str, Future[None]] = {}
         self._warming: dict[int, tuple[str, Future[None]]] = {}
         self._told: dict[str, str] = {}
@@ -90,6 +98,7 @@ class Agent:
         self._renewed_s = 0.0
         self._checked_s = 0.0
         self._sampled_s = 0.0
+        self._tried_s = 0.0
         self._changes = -1
 
     def run(self) -> None:
@@ -213,7 +222,7 @@ class Agent:
             return
         now_s = time.monotonic()
         changes = self._catalog.changes()
-        if changes != self._changes or self._is_waiting:
+        if changes != self._changes or self._is_waiting or self._is_time_to_try(now_s):
             self._changes = changes
             self._reconcile(life)
         if now_s - self._checked_s > _CHECK_EVERY_S:
@@ -227,6 +236,13 @@ class Agent:
     def _is_waiting(self) -> bool:
         """Whether something of ours cannot start yet, for want of another node's word or lease."""
         return any(state == "waiting" for state in self._told.values())
+
+    def _is_time_to_try(self, now_s: float) -> bool:
+        """Whether to look if there is room by now for what waits for it."""
+        if _NO_ROOM not in self._told.values() or now_s - self._tried_s < _TRY_EVERY_S:
+            return False
+        self._tried_s = now_s
+        return True
 
     def _reconcile(self, life: str) -> None:
         units = {unit.name: unit for unit in self._catalog.units()}
@@ -270,6 +286,8 @@ class Agent:
             if epoch == unit.epoch:
                 # It was not possible to say so at the time.
                 self._tell_failed(unit.name, epoch, error)
+            elif self._held.get(unit.name) == unit.epoch and not self._worker.has_room():
+                self._told[unit.name] = _NO_ROOM
             elif may_start(unit, nodes, now_s):
                 self._told[unit.name] = "starting"
                 self._do(unit.name, partial(self._start, unit, life))
@@ -311,13 +329,24 @@ class Agent:
         try:
             self._worker.start(self._unit(record), epoch)
         except Exception as error:
+            if _is_for_want_of_room(error):
+                self._hold(name, epoch, _told(error))
+                return
             log.exception("%s did not start", name)
             self._fail(name, epoch, _told(error))
             return
+        self._held.pop(name, None)
         self._catalog.report(name, epoch, "running")
         self._told[name] = "running"
         took_s = time.monotonic() - began_s
         log.info("%s runs here, epoch %d, started in %.2f s", name, epoch, took_s)
+
+    def _hold(self, name: str, epoch: int, error: str) -> None:
+        """Waits with a unit until there is room on the disk: no other node would fare better."""
+        log.warning("%s waits for room: %s", name, error)
+        self._held[name], self._told[name] = epoch, _NO_ROOM
+        self._owned.pop(name, None)
+        self._catalog.report(name, epoch, "held back", error)
 
     def _fail(self, name: str, epoch: int, error: str) -> None:
         """Says that a unit has failed and does not run any more."""
@@ -369,7 +398,8 @@ class Agent:
             if failure is not None:
                 log.warning("%s failed: %s", name, failure)
                 self._attempt(name, partial(self._worker.release, name))
-                self._fail(name, epoch, str(failure))
+                give_up = self._hold if _is_for_want_of_room(failure) else self._fail
+                give_up(name, epoch, str(failure))
             elif self._worker.is_finished(name):
                 self._finish(name, epoch)
             else:
@@ -391,6 +421,11 @@ class Agent:
 def _log_trouble(text: str, name: str, error: Exception) -> None:
     """A known problem in a line; what nobody has thought of with where it comes from."""
     log.warning(text, name, error, exc_info=not isinstance(error, PenstockError))
+
+
+def _is_for_want_of_room(error: BaseException) -> bool:
+    full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return full or isinstance(error, FullDiskError)
 
 
 def _told(error: BaseException) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -15,6 +16,8 @@ from penstock.spark.node import Node, NodeOptions
 from penstock.spark.session import SparkSession
 from penstock.spark.state import StateFolder
 from penstock.spark.warming import rehearse
+
+_ROOM_BYTES = 16 << 20
 
 
 class SparkWorker:
@@ -61,6 +64,9 @@ class SparkWorker:
 
     def is_held_back(self, name: str) -> bool:
         return self._node.is_held_back(name)
+
+    def has_room(self) -> bool:
+        return shutil.disk_usage(self._state.path).free >= _ROOM_BYTES
 
     def measurements(self) -> dict[str, object]:
         fragments = [unit.name for unit in tuple(self._units.values()) if unit.fragment is not None]
