@@ -94,13 +94,14 @@ def place(halfway: Path, network: Network, tmp_path: Path) -> Place:
     return Place(tmp_path / "state", network)
 
 
-def gone(node: Node) -> None:
+def gone(node: Node, session: SparkSession, epoch: int) -> None:
     """What is left of a node whose process has ended: nothing runs any more."""
     for running in (*node._running.values(), *node._armed.values()):
         running.closing.set()
         running.turn.set()
-        if running.run is not None:
-            running.run.query.stop()
+    for query in session.streams.active:
+        if query.name == f"sums, owner {epoch}":
+            query.stop()
 
 
 def finished_by(place: Place, session: SparkSession, epoch: int) -> Rows:
@@ -130,7 +131,7 @@ def test_the_target_dies(
         kill.lie_in_wait(patch)
         started(place, node, 2)
         await_that(kill.struck.is_set)
-        gone(node)
+        gone(node, session, 2)
     assert finished_by(place, session, 3) == undisturbed
 
 
@@ -153,7 +154,7 @@ def test_the_source_dies(
                 source.release("sums", patience_s=10)
                 await_that(kill.struck.is_set)
                 raise KilledError
-        gone(source)
+        gone(source, session, 2)
     assert kill.struck.is_set()
     place.start(target, 3)
     await_that(place.is_finished, target)
@@ -170,7 +171,7 @@ def test_a_target_that_dies_armed_leaves_its_place_to_another(
     await_that(lambda: place.batches() > seen, source)
     target.arm(place.network, place.fragment, 3)
     assert set(target._armed) == {"sums"}
-    gone(target)
+    gone(target, session, 3)
     seen = place.batches()
     await_that(lambda: place.batches() > seen or place.is_finished(), source)
     another.arm(place.network, place.fragment, 3)

@@ -14,6 +14,7 @@ import psutil
 import pyarrow.parquet as pq
 
 from penstock.control.catalog import Catalog
+from penstock.control.client import Client
 from penstock.control.home import Home
 from penstock.control.launch import bring_down, bring_up
 from penstock.errors import PenstockError
@@ -38,8 +39,11 @@ class UnderTest:
     def __init__(self, folder: Path, nodes: int) -> None:
         self.home = Home(folder / "home")
         self._specs = [NodeSpec(name, 1, 1 << 29) for name in "abcdef"[:nodes]]
-        self.client = bring_up(self.home, self._specs, patience_s=240)
+        self.client = self._up()
         self.catalog = Catalog(self.home.catalog_url)
+
+    def _up(self) -> Client:
+        return bring_up(self.home, self._specs, patience_s=240)
 
     def submit(self, name: str, text: str) -> None:
         """Submits a deployment; everything it gives is kept for the test."""
@@ -151,7 +155,7 @@ class UnderTest:
 
     def restart_controller(self) -> None:
         self.client.close()
-        self.client = bring_up(self.home, self._specs, patience_s=240)
+        self.client = self._up()
 
     def await_finished(self, limit_s: float) -> None:
         """Waits until every unit has given all it will ever give."""
