@@ -228,15 +228,12 @@ def sleep_node(system: UnderTest, rng: random.Random) -> bool:
 def sleep_in_hand_over(system: UnderTest, rng: random.Random) -> bool:
     """The owner sleeps in the middle of a batch and of a move, and writes once it was replaced."""
     movable = system.fragments()
-    if not movable:
+    unit, stopped = system.pause_in_batch(rng.sample(movable, len(movable)))
+    if not stopped:
         return False
-    unit = rng.choice(movable)
     source, epoch = system.node_of(unit), system.epoch_of(unit)
     told = system.log(source).count(_REFUSED)
-    stopped = system.pause_in_batch(unit)
     try:
-        if not stopped:
-            return False
         asked = system.begin_move(unit, rng.choice([name for name in "abc" if name != source]))
         await_that(lambda: system.epoch_of(unit) > epoch, 60, f"{unit} is given to another")
         await_that(lambda: system.is_up(unit), 120, f"{unit} runs elsewhere")

@@ -133,18 +133,28 @@ class UnderTest:
             one.suspend()
         return stopped
 
-    def pause_in_batch(self, unit: str, limit_s: float = 20.0) -> list[psutil.Process]:
-        """SIGSTOP of a unit's owner while it writes a batch; nothing if it never was seen to."""
-        data, until_s = self.channel(unit).data, time.monotonic() + limit_s
+    def pause_in_batch(
+        self, units: list[str], limit_s: float = 30.0
+    ) -> tuple[str, list[psutil.Process]]:
+        """SIGSTOP of the owner of one of the units while it writes a batch of it; which, and whom.
+
+        Nobody if none was seen to.
+        """
+        until_s = time.monotonic() + limit_s
         while time.monotonic() < until_s:
-            if not any(data.glob(".staging-*")):
-                continue
-            stopped = self.pause_node(self.node_of(unit))
-            if any(data.glob(".staging-*")):
-                return stopped
-            for process in stopped:
-                process.resume()
-        return []
+            unit = next(filter(self._is_writing, units), None)
+            if unit is not None:
+                stopped = self.pause_node(self.node_of(unit))
+                if self._is_writing(unit):
+                    return unit, stopped
+                for process in stopped:
+                    process.resume()
+            time.sleep(0.002)
+        return "", []
+
+    def _is_writing(self, unit: str) -> bool:
+        # Of other owners, killed ones leave theirs behind.
+        return any(self.channel(unit).data.glob(f".staging-{self.epoch_of(unit)}-*"))
 
     def kill_controller(self) -> int:
         """kill -9 of the controller; its process."""
