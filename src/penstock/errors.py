@@ -95,6 +95,10 @@ class RunError(PenstockError):
     exit_code = 4
 
 
+class FullDiskError(RunError):
+    """There is no room left on a disk; with some, the same work can go on."""
+
+
 def listed(names: Iterable[str]) -> str:
     """Names as people list them.
 

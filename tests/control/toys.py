@@ -28,6 +28,7 @@ class ToyWorker:
         self.held_back: set[str] = set()
         self.measured: dict[str, object] = {}
         self.reached_s: dict[str, float] = {}
+        self.room = True
         self.before: dict[str, Callable[[], None]] = {}
 
     def _begin(self, what: str) -> None:
@@ -65,6 +66,9 @@ class ToyWorker:
 
     def milestones(self, name: str) -> dict[str, float]:
         return self.reached_s
+
+    def has_room(self) -> bool:
+        return self.room
 
     def measurements(self) -> dict[str, object]:
         self._begin("measurements")

@@ -1,13 +1,18 @@
-"""One Spark session for all tests that need one."""
+"""One Spark session for all tests that need one, and a fragment to disturb in it."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from one_fragment import DEPLOYMENT, Place, await_that, entries_of, with_small_batches
 from pyspark.sql import SparkSession
 
+from penstock.lang.deployment import parse_deployment
+from penstock.model.network import Network
+from penstock.spark.channels.durable import write_number
 from penstock.spark.session import SessionOptions, start_session
 
 
@@ -17,3 +22,39 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     running = start_session("tests", SessionOptions(), log)
     yield running
     running.stop()
+
+
+@pytest.fixture(scope="session")
+def network() -> Network:
+    return parse_deployment(DEPLOYMENT, "sums.yaml", Path()).network
+
+
+@pytest.fixture(scope="session")
+def undisturbed(
+    session: SparkSession, network: Network, tmp_path_factory: pytest.TempPathFactory
+) -> Counter[tuple[object, ...]]:
+    place = Place(tmp_path_factory.mktemp("undisturbed"), network)
+    with_small_batches(place, session)
+    node = place.node(session)
+    place.start(node, 1)
+    await_that(place.is_finished, node)
+    node.stop()
+    return place.rows()
+
+
+@pytest.fixture(scope="session")
+def halfway(
+    session: SparkSession, network: Network, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """The state of a fragment that was stopped with half of its input read."""
+    folder = tmp_path_factory.mktemp("halfway")
+    place = Place(folder, network)
+    with_small_batches(place, session)
+    node = place.node(session)
+    place.start(node, 1)
+    await_that(lambda: len(entries_of(place, "commits")) >= 5, node)
+    node.release("sums", patience_s=30)
+    assert not place.is_finished()
+    # As if it had been asked to free what nobody needs, and everybody needed everything.
+    write_number(place.output.folder / "floor", 0)
+    return folder

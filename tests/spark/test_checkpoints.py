@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import RunError
-from penstock.spark.checkpoints import newest, path_of, take_over
+from penstock.spark.checkpoints import begin, newest, path_of, take_over
 from penstock.spark.fragment_run import FragmentFolder
 
 pytestmark = pytest.mark.core
@@ -18,7 +18,8 @@ def put(checkpoint: Path, batch: int) -> None:
     """What Spark leaves behind after a batch."""
     for log in ("offsets", "commits"):
         (checkpoint / log).mkdir(parents=True, exist_ok=True)
-        (checkpoint / log / str(batch)).write_text('v1\n{"batch": 1}')
+        told = '{"batchWatermarkMs": 5}' if log == "offsets" else '{"nextBatchWatermarkMs": 5}'
+        (checkpoint / log / str(batch)).write_text(f"v1\n{told}")
     state = checkpoint / "state" / "0" / "1"
     state.mkdir(parents=True, exist_ok=True)
     (state / f"{batch + 1}.delta").write_bytes(b"rows")
@@ -61,13 +62,23 @@ def test_what_the_former_owner_still_writes_is_not_seen(tmp_path: Path) -> None:
     replacement.write_text("v1\n{}")
     replacement.replace(former / "offsets" / "0")
     assert "commits/1" not in files(mine)
-    assert files(mine)["offsets/0"] == b'v1\n{"batch": 1}'
+    assert files(mine)["offsets/0"] == b'v1\n{"batchWatermarkMs": 5}'
 
 
 def test_only_the_former_one_is_kept_beside_it(tmp_path: Path) -> None:
     for epoch in range(1, 5):
         put(take_over(tmp_path, epoch), epoch)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint-3", "checkpoint-4"]
+
+
+def test_what_is_got_ready_for_the_next_move_is_left_alone(tmp_path: Path) -> None:
+    put(take_over(tmp_path, 1), 0)
+    assert begin(tmp_path, 4)
+    take_over(tmp_path, 3)
+    assert "offsets/0" in files(path_of(tmp_path, 4))
+    assert newest(tmp_path) == path_of(tmp_path, 3)
+    put(path_of(tmp_path, 3), 1)
+    assert "commits/1" in files(take_over(tmp_path, 4))
 
 
 def test_files_half_written_are_left_behind(tmp_path: Path) -> None:
@@ -112,6 +123,49 @@ def test_damaged_files_are_named(tmp_path: Path, name: str, text: str) -> None:
     with pytest.raises(RunError) as caught:
         take_over(tmp_path, 2)
     assert str(caught.value).startswith(f"the checkpoint file {former / name} is damaged")
+
+
+def test_a_missing_plan_of_a_batch_that_was_done_is_named(tmp_path: Path) -> None:
+    former = take_over(tmp_path, 1)
+    put(former, 0)
+    put(former, 1)
+    (former / "offsets" / "1").unlink()
+    with pytest.raises(RunError) as caught:
+        take_over(tmp_path, 2)
+    assert str(caught.value) == (
+        f"the checkpoint file {former / 'offsets' / '1'} is missing. "
+        "Restore the file from a backup, or start afresh with --fresh."
+    )
+
+
+def test_the_last_batch_is_done_again_if_nobody_wrote_that_it_was_done(tmp_path: Path) -> None:
+    former = take_over(tmp_path, 1)
+    put(former, 0)
+    put(former, 1)
+    (former / "commits" / "1").unlink()
+    assert "offsets/1" in files(take_over(tmp_path, 2))
+
+
+@pytest.mark.parametrize("batches", [0, 1])
+def test_nobody_goes_back_behind_an_owner_whose_mark_is_gone(tmp_path: Path, batches: int) -> None:
+    put(take_over(tmp_path, 1), 0)
+    lost = take_over(tmp_path, 2)
+    for batch in range(batches):
+        put(lost, 1 + batch)
+    (lost / "penstock-whole").unlink()
+    if not batches:
+        assert files(take_over(tmp_path, 3)) == files(path_of(tmp_path, 1))
+        return
+    with pytest.raises(RunError, match=rf"the checkpoint file {lost}/penstock-whole is missing"):
+        take_over(tmp_path, 3)
+
+
+def test_the_first_owner_too_is_missed_without_its_mark(tmp_path: Path) -> None:
+    lost = take_over(tmp_path, 1)
+    put(lost, 0)
+    (lost / "penstock-whole").unlink()
+    with pytest.raises(RunError, match="penstock-whole is missing"):
+        take_over(tmp_path, 2)
 
 
 @pytest.mark.parametrize("damage", ["none", "gone", "cut off"])

@@ -4,121 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Iterable
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
+from one_fragment import OPTIONS, Place, await_that, with_small_batches
 from pyspark.sql import SparkSession
 
 from penstock.errors import RunError
-from penstock.lang.deployment import parse_deployment
 from penstock.model.network import Network
-from penstock.place.fuse import fuse
 from penstock.spark.channels.channel import Writer
 from penstock.spark.channels.durable import create_once
 from penstock.spark.channels.manifest import ChannelFile, Manifest
 from penstock.spark.fragment_run import FragmentFolder
-from penstock.spark.node import Node, NodeOptions
 from penstock.spark.sinks.batch import Batch
 from penstock.spark.sinks.channel_sink import ChannelSink
-from penstock.spark.state import StateFolder
 from penstock.spark.warming import rehearse
-from waiting import until
-
-DEPLOYMENT = """
-streams:
-  readings:
-    source: {generate: meters, homes: 40, every: 30min, days: 2, disorder: 10min}
-    lateness: 20min
-queries:
-  sums:
-    sql: |
-      SELECT home, window.start AS since, sum(kwh) AS kwh, count(*) AS n
-      FROM readings GROUP BY home, window(ts, '2 hours', '1 hour')
-"""
-OPTIONS = NodeOptions(trigger_ms=20, max_rows_per_batch=400)
-
-
-def await_that(
-    condition: Callable[[], object], node: Node | None = None, limit_s: float = 60
-) -> None:
-    """Waits for a condition, or for a failure of the node."""
-
-    def check() -> None:
-        for name in node.names if node else ():
-            failure = node.failure(name) if node else None
-            if failure is not None:
-                raise failure
-
-    until(condition, limit_s, check=check)
-
-
-class Place:
-    """A network with its state, run by one node after another."""
-
-    def __init__(self, folder: Path, network: Network) -> None:
-        self.state = StateFolder(folder)
-        self.state.prepare()
-        self.network = network
-        (fragment,) = fuse(network)
-        self.fragment = replace(fragment, is_read=True)
-        self.state.channel("readings").register("sums")
-        self.output = self.state.channel("sums")
-        self.output.register("test")
-
-    def node(self, session: SparkSession) -> Node:
-        return Node(session, self.state, OPTIONS)
-
-    def start(self, node: Node, epoch: int) -> None:
-        node.start_fragment(self.network, self.fragment, epoch)
-
-    def batches(self) -> int:
-        return len(self.output.sequences())
-
-    def is_finished(self) -> bool:
-        return self.state.fragment("sums").is_finished
-
-    def rows(self) -> Counter[tuple[object, ...]]:
-        found: Counter[tuple[object, ...]] = Counter()
-        for manifest in self.output.newer(0):
-            for file in manifest.files:
-                table = pq.read_table(self.output.data / file.name)
-                found.update(
-                    (row["home"], row["since"], round(row["kwh"], 6), row["n"])
-                    for row in table.to_pylist()
-                )
-        return found
-
-
-@pytest.fixture(scope="module")
-def network() -> Network:
-    return parse_deployment(DEPLOYMENT, "sums.yaml", Path()).network
-
-
-@pytest.fixture(scope="module")
-def undisturbed(
-    session: SparkSession, network: Network, tmp_path_factory: pytest.TempPathFactory
-) -> Counter[tuple[object, ...]]:
-    place = Place(tmp_path_factory.mktemp("undisturbed"), network)
-    with_small_batches(place, session)
-    node = place.node(session)
-    place.start(node, 1)
-    await_that(place.is_finished, node)
-    node.stop()
-    return place.rows()
-
-
-def with_small_batches(place: Place, session: SparkSession) -> None:
-    """Brings the whole input in, in batches small enough to be many."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("penstock.spark.ingest.feed_ingest._ROWS_PER_COMMIT", 200)
-        patch.setattr("penstock.spark.ingest.entrance._GATHERED_AT_MOST_S", 0.0)
-        node = place.node(session)
-        node.start_intake(place.network.stream("readings"), 1)
-        await_that(lambda: node.is_finished("readings"), node)
-        node.stop()
 
 
 @pytest.fixture

@@ -159,34 +159,61 @@ def test_disturbed_at_random(system: UnderTest) -> None:
     seed = int(os.environ.get("PENSTOCK_SEED") or random.SystemRandom().randrange(10**6))
     minutes = float(os.environ.get("PENSTOCK_MINUTES") or 5)
     days = max(1, round(minutes * 60 * SPEEDUP / 86_400))
-    print(f"\nseed {seed}, {minutes:g} minutes; again with make soak SEED={seed}")
+    print(f"\nagain with: make soak SEED={seed} MINUTES={minutes:g}", flush=True)
     rng = random.Random(seed)
     system.submit("meters", deployment(days))
     until(lambda: system.count("high") > 0, 120, "first results")
-    happened: Counter[str] = Counter()
+    struck: Counter[str] = Counter()
+    # Each once, then as it comes.
+    coming = rng.sample(FAULTS, len(FAULTS))
     while system.fragments():
-        fault = rng.choice([move, move, move, kill_node, sleep_node, kill_controller])
-        happened[fault.__name__] += fault(system, rng)
-        print(f"  {fault.__name__}", flush=True)
-    print(f"  {dict(happened)}")
-    assert all(happened[one.__name__] for one in (move, kill_node, sleep_node, kill_controller))
+        fault = coming.pop() if coming else rng.choice([*FAULTS, move, move])
+        began_s = time.monotonic()
+        has_struck = fault(system, rng)
+        struck[fault.__name__] += has_struck
+        if not has_struck and not struck[fault.__name__]:
+            coming.insert(0, fault)
+        took_s = time.monotonic() - began_s
+        print(
+            f"  {fault.__name__}: {'struck' if has_struck else 'missed'}, {took_s:.0f} s",
+            flush=True,
+        )
+    print(f"  {dict(struck)}")
     system.await_finished(300)
     check(system, expected(days))
+    assert all(struck[fault.__name__] for fault in FAULTS), struck
 
 
-def move(system: UnderTest, rng: random.Random) -> int:
+def move(system: UnderTest, rng: random.Random) -> bool:
     return system.move_some(rng) == "done"
 
 
-def kill_node(system: UnderTest, rng: random.Random) -> int:
+def kill_node(system: UnderTest, rng: random.Random) -> bool:
     node = rng.choice("abc")
     former = system.pid(node)
     system.kill_node(node)
     until(lambda: system.pid(node) != former, 120, f"node {node} is back")
-    return 1
+    return True
 
 
-def sleep_node(system: UnderTest, rng: random.Random) -> int:
+def kill_controller(system: UnderTest, rng: random.Random) -> bool:
+    former = system.kill_controller()
+    system.restart_controller()
+    return system.home.address().pid != former
+
+
+def kill_both(system: UnderTest, rng: random.Random) -> bool:
+    """A node dies while there is no controller to notice."""
+    node = rng.choice("abc")
+    former = system.pid(node)
+    controller = system.kill_controller()
+    system.kill_node(node)
+    system.restart_controller()
+    until(lambda: system.pid(node) != former, 120, f"node {node} is back")
+    return system.home.address().pid != controller
+
+
+def sleep_node(system: UnderTest, rng: random.Random) -> bool:
     node = rng.choice("abc")
     told = system.log(node).count("its lease ran out")
     stopped = system.pause_node(node)
@@ -196,10 +223,29 @@ def sleep_node(system: UnderTest, rng: random.Random) -> int:
     until(
         lambda: system.log(node).count("its lease ran out") > told, 60, f"node {node} has noticed"
     )
-    return 1
+    return True
 
 
-def kill_controller(system: UnderTest, rng: random.Random) -> int:
-    former = system.kill_controller()
-    system.restart_controller()
-    return system.home.address().pid != former
+def sleep_in_hand_over(system: UnderTest, rng: random.Random) -> bool:
+    """The owner sleeps in the middle of a batch and of a move, and writes once it was replaced."""
+    movable = system.fragments()
+    unit, stopped = system.pause_in_batch(rng.sample(movable, len(movable)))
+    if not stopped:
+        return False
+    source, epoch = system.node_of(unit), system.epoch_of(unit)
+    told = system.log(source).count(_REFUSED)
+    try:
+        asked = system.begin_move(unit, rng.choice([name for name in "abc" if name != source]))
+        until(lambda: system.epoch_of(unit) > epoch, 60, f"{unit} is given to another")
+        until(lambda: system.is_up(unit), 120, f"{unit} runs elsewhere")
+    finally:
+        for process in stopped:
+            process.resume()
+    until_s = time.monotonic() + 30
+    while system.log(source).count(_REFUSED) == told and time.monotonic() < until_s:
+        time.sleep(0.1)
+    return asked and system.log(source).count(_REFUSED) > told
+
+
+FAULTS = [move, kill_node, kill_controller, kill_both, sleep_node, sleep_in_hand_over]
+_REFUSED = "belongs to a newer"

@@ -11,6 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from system.test_exactly_once import check, deployment, expected
+from system.under_test import UnderTest
+from waiting import until
+
 DEPLOYMENT = """
 streams:
   readings:
@@ -75,3 +79,36 @@ def _rows(folder: Path) -> int:
     import pyarrow.dataset as ds
 
     return int(ds.dataset(folder, format="parquet").count_rows())
+
+
+@pytest.fixture
+def crowded(tmp_path: Path) -> Iterator[Path]:
+    """A folder for a system whose state lies on a small disk."""
+    state = tmp_path / "home" / "state"
+    state.mkdir(parents=True)
+    if sys.platform != "linux" or os.geteuid() != 0 or not mounted(state, "1m"):
+        pytest.skip("making a small disk needs the right to mount one (Linux, root)")
+    yield tmp_path
+    subprocess.run(["umount", "-l", str(state)], check=True)
+
+
+@pytest.mark.timeout(600)
+def test_a_system_of_several_waits_for_room_and_goes_on(crowded: Path) -> None:
+    system = UnderTest(crowded, nodes=2)
+    try:
+        system.submit("meters", deployment(1))
+
+        def waiting() -> list[str]:
+            held = [one for one in system.catalog.units() if one.state == "held back"]
+            return [one.name for one in held if "is full" in one.error or "No space" in one.error]
+
+        until(waiting, 200, "somebody has no room")
+        assert system.catalog.units() and system.fragments()
+        state = system.home.state
+        subprocess.run(["mount", "-o", "remount,size=500m", str(state)], check=True)
+        system.await_finished(200)
+        assert not any(unit.restarts for unit in system.catalog.units())
+        assert "waits for room" in system.log("a") + system.log("b")
+        check(system, expected(1))
+    finally:
+        system.stop()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import psutil
 import pyarrow.parquet as pq
 
 from penstock.control.catalog import Catalog
+from penstock.control.client import Client
 from penstock.control.home import Home
 from penstock.control.launch import bring_down, bring_up
 from penstock.errors import PenstockError
@@ -29,8 +31,11 @@ class UnderTest:
     def __init__(self, folder: Path, nodes: int) -> None:
         self.home = Home(folder / "home")
         self._specs = [NodeSpec(name, 1, 1 << 29) for name in "abcdef"[:nodes]]
-        self.client = bring_up(self.home, self._specs, patience_s=240)
+        self.client = self._up()
         self.catalog = Catalog(self.home.catalog_url)
+
+    def _up(self) -> Client:
+        return bring_up(self.home, self._specs, patience_s=240)
 
     def submit(self, name: str, text: str) -> None:
         """Submits a deployment; everything it gives is kept for the test."""
@@ -62,6 +67,13 @@ class UnderTest:
     def node_of(self, unit: str) -> str:
         return next(one.node or "" for one in self.catalog.units() if one.name == unit)
 
+    def epoch_of(self, unit: str) -> int:
+        return next(one.epoch for one in self.catalog.units() if one.name == unit)
+
+    def is_up(self, unit: str) -> bool:
+        """Whether its present owner has said that it runs."""
+        return next(one.is_up for one in self.catalog.units() if one.name == unit)
+
     def pid(self, node: str) -> int:
         return next(one.pid for one in self.catalog.nodes() if one.name == node)
 
@@ -80,6 +92,14 @@ class UnderTest:
         except PenstockError as error:
             return str(error)
         return str(self.client.await_move(begun["id"], 120)["state"])
+
+    def begin_move(self, unit: str, node: str) -> bool:
+        """Asks for a move and does not wait for it; whether there was one to be made."""
+        try:
+            self.client.move(unit, node)
+        except PenstockError:
+            return False
+        return True
 
     def move_some(self, rng: random.Random) -> str:
         """Moves a random fragment to a random other node."""
@@ -105,6 +125,29 @@ class UnderTest:
             one.suspend()
         return stopped
 
+    def pause_in_batch(
+        self, units: list[str], limit_s: float = 30.0
+    ) -> tuple[str, list[psutil.Process]]:
+        """SIGSTOP of the owner of one of the units while it writes a batch of it; which, and whom.
+
+        Nobody if none was seen to.
+        """
+        until_s = time.monotonic() + limit_s
+        while time.monotonic() < until_s:
+            unit = next(filter(self._is_writing, units), None)
+            if unit is not None:
+                stopped = self.pause_node(self.node_of(unit))
+                if self._is_writing(unit):
+                    return unit, stopped
+                for process in stopped:
+                    process.resume()
+            time.sleep(0.002)
+        return "", []
+
+    def _is_writing(self, unit: str) -> bool:
+        # Of other owners, killed ones leave theirs behind.
+        return any(self.channel(unit).data.glob(f".staging-{self.epoch_of(unit)}-*"))
+
     def kill_controller(self) -> int:
         """kill -9 of the controller; its process."""
         pid = self.home.address().pid
@@ -114,7 +157,7 @@ class UnderTest:
 
     def restart_controller(self) -> None:
         self.client.close()
-        self.client = bring_up(self.home, self._specs, patience_s=240)
+        self.client = self._up()
 
     def await_finished(self, limit_s: float) -> None:
         """Waits until every unit has given all it will ever give."""

@@ -6,6 +6,7 @@ stops them by itself, because others may be running them already.
 
 from __future__ import annotations
 
+import errno
 import logging
 import threading
 import time
@@ -23,7 +24,7 @@ from penstock.control.records import MoveRecord, NodeRecord, Submission, UnitRec
 from penstock.control.resuming import Resuming
 from penstock.control.system import System, Unit, assembled
 from penstock.control.versions import check_system
-from penstock.errors import InputError, PenstockError
+from penstock.errors import FullDiskError, InputError, PenstockError
 
 LEASE_S = 5.0
 _RENEW_EVERY_S = 1.0
@@ -34,6 +35,8 @@ _CHECK_EVERY_S = 0.25
 _SAMPLE_EVERY_S = 2.0
 _PATIENCE_S = 10.0
 _STOP_AGAIN_AFTER_S = 1.0
+_TRY_EVERY_S = 0.5
+_NO_ROOM = "no room"
 _AT_ONCE = 4
 
 _NOBODY = 0
@@ -69,6 +72,9 @@ class Worker(Protocol):
     def milestones(self, name: str) -> Mapping[str, float]:
         """When a unit was taken over, started, got through its first batch, as far as it has."""
 
+    def has_room(self) -> bool:
+        """Whether the disk that was full has room again."""
+
     def measurements(self) -> dict[str, object]:
         """What was measured since the last time."""
 
@@ -91,6 +97,8 @@ class Agent:
         # What it has its hands on, from before it is started until after it is stopped.
         self._owned: dict[str, int] = {}
         self._failed: dict[str, tuple[int, str]] = {}
+        # What waits for room on the disk: it stays ours, and is started again by us.
+        self._held: dict[str, int] = {}
         self._busy: dict[str, Future[None]] = {}
         self._warming: dict[int, tuple[str, Future[None]]] = {}
         self._told: dict[str, str] = {}
@@ -103,6 +111,7 @@ class Agent:
         self._renewed_s = 0.0
         self._checked_s = 0.0
         self._sampled_s = 0.0
+        self._tried_s = 0.0
         self._changes = -1
 
     def run(self) -> None:
@@ -258,7 +267,8 @@ class Agent:
             return
         now_s = time.monotonic()
         changes = self._catalog.changes()
-        if changes != self._changes or self._is_waiting or self._has_stuck(now_s):
+        is_time = self._has_stuck(now_s) or self._is_time_to_try(now_s)
+        if changes != self._changes or self._is_waiting or is_time:
             self._changes = changes
             self._reconcile(life)
         if now_s - self._checked_s > _CHECK_EVERY_S:
@@ -276,6 +286,13 @@ class Agent:
     def _has_stuck(self, now_s: float) -> bool:
         """Whether it is time to try again to stop something."""
         return any(now_s - tried_s > _STOP_AGAIN_AFTER_S for tried_s in self._stuck.values())
+
+    def _is_time_to_try(self, now_s: float) -> bool:
+        """Whether to look if there is room by now for what waits for it."""
+        if _NO_ROOM not in self._told.values() or now_s - self._tried_s < _TRY_EVERY_S:
+            return False
+        self._tried_s = now_s
+        return True
 
     def _reconcile(self, life: str) -> None:
         units = {unit.name: unit for unit in self._catalog.units()}
@@ -324,6 +341,8 @@ class Agent:
             if epoch == unit.epoch:
                 # It was not possible to say so at the time.
                 self._tell_failed(unit.name, epoch, error)
+            elif self._held.get(unit.name) == unit.epoch and not self._worker.has_room():
+                self._told[unit.name] = _NO_ROOM
             elif may_start(unit, nodes, now_s):
                 self._told[unit.name] = "starting"
                 self._do(unit.name, partial(self._start, unit, life))
@@ -365,14 +384,25 @@ class Agent:
         try:
             self._worker.start(self._unit(record), epoch)
         except Exception as error:
+            if _is_for_want_of_room(error):
+                self._hold(name, epoch, _told(error))
+                return
             log.exception("%s did not start", name)
             self._fail(name, epoch, _told(error))
             return
         self._resuming.begin(record)
+        self._held.pop(name, None)
         self._catalog.report(name, epoch, "running")
         self._told[name] = "running"
         took_s = time.monotonic() - began_s
         log.info("%s runs here, epoch %d, started in %.2f s", name, epoch, took_s)
+
+    def _hold(self, name: str, epoch: int, error: str) -> None:
+        """Waits with a unit until there is room on the disk: no other node would fare better."""
+        log.warning("%s waits for room: %s", name, error)
+        self._held[name], self._told[name] = epoch, _NO_ROOM
+        self._owned.pop(name, None)
+        self._catalog.report(name, epoch, "held back", error)
 
     def _fail(self, name: str, epoch: int, error: str) -> None:
         """Says that a unit has failed and does not run any more."""
@@ -437,7 +467,8 @@ class Agent:
             if failure is not None:
                 log.warning("%s failed: %s", name, failure)
                 if self._end(name):
-                    self._fail(name, epoch, str(failure))
+                    give_up = self._hold if _is_for_want_of_room(failure) else self._fail
+                    give_up(name, epoch, str(failure))
                 else:
                     self._failed[name] = (epoch, str(failure))
                     self._catalog.report(name, epoch, "failed", str(failure))
@@ -464,6 +495,11 @@ class Agent:
 def _log_trouble(text: str, name: str, error: Exception) -> None:
     """A known problem in a line; what nobody has thought of with where it comes from."""
     log.warning(text, name, error, exc_info=not isinstance(error, PenstockError))
+
+
+def _is_for_want_of_room(error: BaseException) -> bool:
+    full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return full or isinstance(error, FullDiskError)
 
 
 def _told(error: BaseException) -> str:

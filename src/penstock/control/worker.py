@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from dataclasses import asdict
 
@@ -13,6 +14,8 @@ from penstock.spark.node import Node, NodeOptions
 from penstock.spark.session import SparkSession
 from penstock.spark.state import StateFolder
 from penstock.spark.warming import rehearse
+
+_ROOM_BYTES = 16 << 20
 
 
 class SparkWorker:
@@ -63,6 +66,9 @@ class SparkWorker:
 
     def milestones(self, name: str) -> Mapping[str, float]:
         return self._node.milestones(name)
+
+    def has_room(self) -> bool:
+        return shutil.disk_usage(self._state.path).free >= _ROOM_BYTES
 
     def measurements(self) -> dict[str, object]:
         fragments = [unit.name for unit in tuple(self._units.values()) if unit.fragment is not None]

@@ -12,10 +12,11 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
 from penstock.errors import RunError
+from penstock.spark.channels.durable import RESTORE, write_text
+from penstock.spark.checkpoint_files import SEAL, check, entries, last_entry
 
 _NAME = re.compile(r"checkpoint-(\d+)")
 # Spark writes offsets, then state, then commits. What it wrote last is copied first: then all that
@@ -24,7 +25,6 @@ _ORDER = ("commits", "state", "offsets")
 # Holds nothing but the query's number in Spark; a new owner is a new query.
 _METADATA = "metadata"
 _WHOLE = "penstock-whole"
-_RESTORE = "Restore the file from a backup, or start afresh with --fresh."
 
 
 def path_of(folder: Path, epoch: int) -> Path:
@@ -40,15 +40,18 @@ def take_over(folder: Path, epoch: int) -> Path:
     """
     mine = path_of(folder, epoch)
     if _is_whole(mine):
+        check(mine)
         return mine
     former = newest(folder)
+    _check_unfinished(folder, former)
     mine.mkdir(parents=True, exist_ok=True)
     if former is not None:
         check(former)
         _fill(mine, former)
     (mine / _WHOLE).touch()
+    # Higher ones stay: somebody may be getting ready for the next move there.
     for other in _checkpoints(folder):
-        if other not in (mine, former):
+        if other != former and _epoch(other) < epoch:
             shutil.rmtree(other, ignore_errors=True)
     return mine
 
@@ -65,7 +68,7 @@ def begin(folder: Path, epoch: int) -> bool:
     mine = path_of(folder, epoch)
     mine.mkdir(parents=True, exist_ok=True)
     _fill(mine, former)
-    return any(_entries(mine / "offsets"))
+    return any(entries(mine / "offsets"))
 
 
 def newest(folder: Path) -> Path | None:
@@ -87,34 +90,40 @@ def _epoch(checkpoint: Path) -> int:
     return int(checkpoint.name.rpartition("-")[2])
 
 
-def check(checkpoint: Path) -> None:
-    """Raises if one of the small files by which Spark finds its way is damaged."""
-    for log in ("offsets", "commits"):
-        last = max(_entries(checkpoint / log), key=lambda path: int(path.name), default=None)
-        if last is not None:
-            _check_entry(last)
+def _check_unfinished(folder: Path, former: Path | None) -> None:
+    """Raises if a checkpoint that nobody finished filling was worked with.
+
+    Its mark has gone, and going on from the one before it would do batches anew.
+    """
+    for checkpoint in _checkpoints(folder):
+        if _is_whole(checkpoint) or (former is not None and _epoch(checkpoint) < _epoch(former)):
+            continue
+        last = last_entry(checkpoint / "offsets")
+        if last is not None and not _is_of(last, former):
+            raise RunError(f"the checkpoint file {checkpoint / _WHOLE} is missing", hint=RESTORE)
 
 
-def _entries(log: Path) -> Iterator[Path]:
-    return (path for path in log.iterdir() if path.name.isdigit()) if log.is_dir() else iter(())
-
-
-def _check_entry(path: Path) -> None:
-    lines = path.read_bytes().split(b"\n")
-    if len(lines) < 2 or not lines[0].startswith(b"v") or not lines[-1].endswith((b"}", b"-")):
-        raise _damaged(path)
-
-
-def _damaged(path: Path) -> RunError:
-    return RunError(f"the checkpoint file {path} is damaged", hint=_RESTORE)
+def _is_of(entry: Path, former: Path | None) -> bool:
+    """Whether the former owner has planned this batch, or is past it."""
+    newest_there = None if former is None else last_entry(former / "offsets")
+    if former is None or newest_there is None or int(newest_there.name) < int(entry.name):
+        return False
+    try:
+        return (former / "offsets" / entry.name).read_bytes() == entry.read_bytes()
+    except FileNotFoundError:
+        # What goes away is older than anything needed.
+        return True
 
 
 def _fill(target: Path, source: Path) -> None:
     for name in [*_ORDER, *sorted(path.name for path in source.iterdir())]:
-        if name not in (_METADATA, _WHOLE):
+        if name not in (_METADATA, _WHOLE, SEAL):
             _link(source / name, target / name)
+    if (source / SEAL).exists():
+        # What was linked when this was begun is an older one by now.
+        write_text(target / SEAL, (source / SEAL).read_text(encoding="utf-8"), synced=False)
     if not (target / _METADATA).exists():
-        (target / _METADATA).write_text(json.dumps({"id": str(uuid.uuid4())}))
+        write_text(target / _METADATA, json.dumps({"id": str(uuid.uuid4())}))
 
 
 def _link(source: Path, target: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from penstock.errors import PenstockError, RunError
+from penstock.errors import FullDiskError, PenstockError, RunError
 
 _DISK_FULL = re.compile(r"No space left on device|Disk quota exceeded")
 _OURS = re.compile(r"penstock\.errors\.\w+Error: (.+)")
@@ -25,7 +25,7 @@ def explained(error: BaseException, fragment: str, log: Path) -> PenstockError:
         return error
     text = str(error)
     if (isinstance(error, OSError) and error.errno == 28) or _DISK_FULL.search(text):
-        return RunError(
+        return FullDiskError(
             f"{fragment} stopped: the disk under {log.parent.parent} is full",
             hint="Free some space and run the same command again; nothing accepted is lost.",
         )

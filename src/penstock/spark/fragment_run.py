@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -12,14 +13,22 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQuery
 
-from penstock.errors import RunError
+from penstock.errors import PenstockError, RunError
 from penstock.model.fragments import Fragment
-from penstock.spark.channels.durable import read_number, read_text, write_text
+from penstock.spark.channels.durable import (
+    read_number,
+    read_text,
+    write_number,
+    write_text,
+)
+from penstock.spark.checkpoint_files import seal
 from penstock.spark.checkpoints import begin, newest, path_of, take_over
 from penstock.spark.offsets import batch_offsets
 from penstock.spark.sinks.batch import Batch, BatchSink
 
 _REMEMBERED = 200
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -37,7 +46,7 @@ class FragmentFolder:
         """Makes the owner with this epoch the only one whose batches count."""
         self.path.mkdir(parents=True, exist_ok=True)
         self.check_owner(epoch)
-        write_text(self.path / "epoch", str(epoch))
+        write_number(self.path / "epoch", epoch)
 
     def check_owner(self, epoch: int) -> None:
         """Raises if a newer owner has claimed the fragment."""
@@ -72,7 +81,15 @@ class FragmentFolder:
     def rows_out(self) -> dict[str, int]:
         """Rows out by batch so far, as far as kept: the total and the last batch counted."""
         text = read_text(self.path / "rows_out")
-        return json.loads(text) if text else {"batch": -1, "rows": 0}
+        if text is None:
+            return {"batch": -1, "rows": 0}
+        try:
+            found = json.loads(text)
+            return {"batch": int(found["batch"]), "rows": int(found["rows"])}
+        except (ValueError, TypeError, KeyError):
+            file = self.path / "rows_out"
+            hint = "It only counts rows for people to see: delete it, and counting starts anew."
+            raise RunError(f"the file {file} is damaged", hint=hint) from None
 
     def add_rows_out(self, batch_id: int, rows: int) -> None:
         """Counts a batch's rows once, however often it is offered."""
@@ -130,6 +147,7 @@ class FragmentRun:
     def _on_batch(self, rows: DataFrame, batch_id: int) -> None:
         try:
             batch = self.describe(batch_id)
+            seal(self._checkpoint, batch_id)
             count = self._write(rows, batch)
             self.folder.check_owner(self.epoch)
             if count and batch.arrived_s is not None:
@@ -140,6 +158,9 @@ class FragmentRun:
                 self.folder.finish()
         except BaseException as error:
             self._failure = error
+            if isinstance(error, PenstockError):
+                # Told here as well: who was replaced is stopped, and nobody asks it why it failed.
+                log.info("batch %d of owner %d is not taken: %s", batch_id, self.epoch, error)
             raise
 
     def _write(self, rows: DataFrame, batch: Batch) -> int:

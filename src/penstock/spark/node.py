@@ -17,6 +17,7 @@ from penstock.model.sources import FileSink, GeneratorSource, KafkaSink, KafkaSo
 from penstock.place.pruning import needed_columns
 from penstock.place.rhythm import round_us
 from penstock.spark.channels.channel import Writer
+from penstock.spark.checkpoints import path_of
 from penstock.spark.compile import compile_fragment, watermarked
 from penstock.spark.failures import explained, is_passing
 from penstock.spark.fragment_run import FragmentRun
@@ -32,6 +33,7 @@ from penstock.spark.sources.channel_reader import ChannelReader
 from penstock.spark.sources.channel_table import channel_frame
 from penstock.spark.sources.spec import ReaderSpec
 from penstock.spark.state import StateFolder
+from penstock.spark.state_files import refused_state
 
 OpenSink = Callable[[str, Sink], BatchSink | None]
 
@@ -328,7 +330,9 @@ class Node:
             running.run = None
             self._take_over(running)
         elif error is not None:
-            return explained(error, name, self._state.log)
+            checkpoint = path_of(self._state.fragment(name).path, running.epoch)
+            refused = refused_state(self._session, checkpoint, error)
+            return refused or explained(error, name, self._state.log)
         elif not running.run.query.isActive and not running.run.folder.is_finished:
             return RunError(f"{name} has stopped by itself", hint=f"See {self._state.log}.")
         return None

@@ -16,7 +16,13 @@ from penstock.model.fragments import Fragment
 from penstock.model.network import Network
 from penstock.model.sources import GeneratorSource, Stream
 from penstock.spark.channels.channel import Channel
-from penstock.spark.channels.durable import create_once, read_number, read_text, write_text
+from penstock.spark.channels.durable import (
+    create_once,
+    read_number,
+    read_text,
+    write_number,
+    write_text,
+)
 from penstock.spark.dead_letters import DeadLetters
 from penstock.spark.fragment_run import FragmentFolder
 
@@ -77,7 +83,7 @@ class StateFolder:
     def next_epoch(self) -> int:
         """A number higher than any given out before."""
         epoch = (read_number(self.path / "epoch") or 0) + 1
-        write_text(self.path / "epoch", str(epoch))
+        write_number(self.path / "epoch", epoch)
         return epoch
 
     def check_plan(self, network: Network, fragment: Fragment) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 
 import pytest
@@ -14,7 +15,7 @@ from control.agent.facts import (
 )
 from control.toys import ToyWorker, TroubledCatalog, once, raising, started
 from penstock.control.agent import Agent
-from penstock.errors import RunError
+from penstock.errors import FullDiskError, RunError
 from waiting import until
 
 
@@ -59,6 +60,47 @@ class TestFailures:
             assert state(catalog, "peaks") == "failed"
             assert unit(catalog, "peaks").error == "no room. Free some."
         assert worker.story == ["start peaks 1", "stop peaks 1 at once"]
+
+    @pytest.mark.parametrize("at", ["work", "start"])
+    def test_what_has_no_room_on_the_disk_waits_for_some(
+        self,
+        catalog: TroubledCatalog,
+        worker: ToyWorker,
+        make: Callable[..., Agent],
+        at: str,
+    ) -> None:
+        full = FullDiskError("the disk is full")
+        worker.room = False
+        if at == "start":
+            worker.before["start"] = once(raising(OSError(errno.ENOSPC, "the disk is full")))
+        with started(make()):
+            give(catalog, "peaks", "a")
+            if at == "work":
+                until(lambda: state(catalog, "peaks") == "running")
+                worker.failures["peaks"] = full
+            until(lambda: state(catalog, "peaks") == "held back")
+            assert "the disk is full" in unit(catalog, "peaks").error
+            give(catalog, "readings", "a")
+            until(lambda: state(catalog, "readings") == "running")
+            assert "peaks" not in worker.running
+            worker.room = True
+            until(lambda: state(catalog, "peaks") == "running")
+            assert unit(catalog, "peaks").error == ""
+        # It was the same owner all along: nobody was asked, nothing was counted.
+        assert unit(catalog, "peaks").epoch == 1
+        assert unit(catalog, "peaks").restarts == 0
+
+    def test_what_waits_for_room_can_be_moved(
+        self, catalog: TroubledCatalog, worker: ToyWorker, make: Callable[..., Agent]
+    ) -> None:
+        worker.room = False
+        with started(make()):
+            give(catalog, "peaks", "a")
+            until(lambda: state(catalog, "peaks") == "running")
+            worker.failures["peaks"] = FullDiskError("the disk is full")
+            until(lambda: state(catalog, "peaks") == "held back")
+            give(catalog, "peaks", "b")
+            until(lambda: unit(catalog, "peaks").released_epoch == 1)
 
     def test_what_has_failed_is_not_started_again_by_the_next_process(
         self, catalog: TroubledCatalog, worker: ToyWorker, make: Callable[..., Agent]

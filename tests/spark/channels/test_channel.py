@@ -151,6 +151,35 @@ def test_a_damaged_manifest_is_named_by_all_who_need_it(channel: Channel) -> Non
             use()
 
 
+def test_a_missing_manifest_is_not_waited_for(channel: Channel) -> None:
+    writer = Writer(channel, 1)
+    for batch_id in range(3):
+        commit(writer, batch_id)
+    assert list(channel.newer(3)) == []
+    channel.entry(1).unlink()
+    with pytest.raises(RunError, match=r"log/00000001\.json is missing"):
+        list(channel.newer(0))
+
+
+def test_the_place_of_a_lost_batch_is_not_given_to_another(channel: Channel) -> None:
+    writer = Writer(channel, 1)
+    for batch_id in range(3):
+        commit(writer, batch_id)
+    channel.entry(2).unlink()
+    with pytest.raises(RunError, match=r"log/00000002\.json is missing"):
+        Writer(channel, 2)
+
+
+def test_a_reader_whose_batches_were_freed_is_told(channel: Channel) -> None:
+    channel.register("slow")
+    writer = Writer(channel, 1)
+    channel.advance("slow", 2)
+    for batch_id in range(4):
+        commit(writer, batch_id)
+    with pytest.raises(RunError, match=r"log/00000001\.json is missing"):
+        list(channel.newer(1))
+
+
 @pytest.mark.parametrize("file", ["epoch", "readers/slow"])
 def test_other_damaged_files_are_named_too(channel: Channel, file: str) -> None:
     writer = Writer(channel, 1)

@@ -10,7 +10,13 @@ import pytest
 
 from channels.disk import Died, dying_at, full, names
 from penstock.errors import RunError
-from penstock.spark.channels.durable import create_once, read_number, read_text, write_text
+from penstock.spark.channels.durable import (
+    create_once,
+    read_number,
+    read_text,
+    write_number,
+    write_text,
+)
 
 pytestmark = pytest.mark.core
 
@@ -95,17 +101,33 @@ def test_a_full_disk_creates_nothing(
 def test_numbers(tmp_path: Path) -> None:
     path = tmp_path / "epoch"
     assert read_number(path) is None
-    write_text(path, "7")
+    write_number(path, 7)
     assert read_number(path) == 7
 
 
-@pytest.mark.parametrize("text", ["", "seven", "7.5"])
+def test_a_number_of_which_any_bit_has_changed_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "epoch"
+    write_number(path, 1_057)
+    whole = path.read_bytes()
+    for at in range(len(whole) * 8):
+        changed = bytearray(whole)
+        changed[at // 8] ^= 1 << at % 8
+        path.write_bytes(changed)
+        with pytest.raises(RunError, match=f"the file {path} is damaged"):
+            read_number(path)
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        with pytest.raises(RunError, match=f"the file {path} is damaged"):
+            read_number(path)
+
+
+@pytest.mark.parametrize("text", ["", "seven", "7.5", "7"])
 def test_a_damaged_number_is_refused_by_the_name_of_its_file(tmp_path: Path, text: str) -> None:
     path = tmp_path / "epoch"
     path.write_text(text)
     with pytest.raises(RunError) as caught:
         read_number(path)
     assert str(caught.value) == (
-        f"the file {path} is damaged (it holds {text!r} instead of a number). "
+        f"the file {path} is damaged (it holds {text!r} instead of a sealed number). "
         "Restore the file from a backup, or start afresh with --fresh."
     )

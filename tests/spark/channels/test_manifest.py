@@ -61,3 +61,13 @@ def test_a_damaged_manifest_is_refused_by_the_name_of_its_file(text: str) -> Non
     message = str(caught.value)
     assert message.startswith("the manifest /state/channels/a/log/00000003.json is damaged (")
     assert message.endswith("). Restore the file from a backup, or start afresh with --fresh.")
+
+
+def test_a_manifest_of_which_any_bit_has_changed_is_refused() -> None:
+    whole = FULL.to_json().encode()
+    for at in range(len(whole) * 8):
+        changed = bytearray(whole)
+        changed[at // 8] ^= 1 << at % 8
+        text = changed.decode(errors="replace")
+        with pytest.raises(RunError, match="the manifest x is damaged"):
+            Manifest.from_json(text, "x")

@@ -4,6 +4,7 @@ Layout of a channel's folder::
 
     epoch              the newest writer's epoch; older writers are refused
     floor              the oldest batch that is kept; what lies below does not count
+    head               the newest batch, or one a little older: up to there none may be missing
     log/00000000.json  one manifest a batch, made visible by one atomic link
     data/              the batches' Parquet files
     readers/NAME       the next sequence number each reader needs
@@ -21,7 +22,14 @@ from pathlib import Path
 
 from penstock.errors import RunError
 from penstock.model.schema import checked_name
-from penstock.spark.channels.durable import create_once, read_number, read_text, write_text
+from penstock.spark.channels.durable import (
+    RESTORE,
+    create_once,
+    read_number,
+    read_text,
+    sealed,
+    write_number,
+)
 from penstock.spark.channels.manifest import ChannelFile, Manifest
 
 _ENTRY = re.compile(r"(\d{8,})\.json")
@@ -69,12 +77,25 @@ class Channel:
         for sequence in range(start, stop):
             manifest = self.manifest(sequence)
             if manifest is None:
-                raise RunError(
-                    f"the manifest {self.entry(sequence)} is missing",
-                    hint="A reader still needs it. Restore it, or start afresh with --fresh.",
-                )
+                raise self._missing(sequence)
             found.append(manifest)
         return found
+
+    def _missing(self, sequence: int) -> RunError:
+        return RunError(
+            f"the manifest {self.entry(sequence)} is missing",
+            hint="A reader still needs it. Restore it, or start afresh with --fresh.",
+        )
+
+    def head(self) -> int:
+        """The number up to which batches have been committed for certain; -1 if none has been."""
+        found = read_number(self.folder / "head")
+        return -1 if found is None else found
+
+    def move_head(self, sequence: int) -> None:
+        """Takes note that a batch has been committed."""
+        # An older one only notices less.
+        write_number(self.folder / "head", sequence, synced=False)
 
     def last(self) -> Manifest | None:
         """The newest manifest, or None in an empty channel."""
@@ -86,14 +107,19 @@ class Channel:
         return min(self.sequences(), default=0)
 
     def newer(self, start: int) -> Iterator[Manifest]:
-        """The manifests from ``start`` on that are there already, opened one by one."""
+        """The manifests from ``start`` on that are there already, opened one by one.
+
+        Raises when the next one should be there: whoever waited for it would do so for ever.
+        """
         while (manifest := self.manifest(start)) is not None:
             yield manifest
             start += 1
+        if start <= self.head() and not self.entry(start).exists():
+            raise self._missing(start)
 
     def register(self, reader: str) -> None:
         """Makes ``reader`` one for whom data is kept; one already known keeps its place."""
-        create_once(self._reader(reader), "0")
+        create_once(self._reader(reader), sealed(0))
 
     def forget(self, reader: str) -> None:
         """Keeps nothing for ``reader`` any more."""
@@ -102,7 +128,7 @@ class Channel:
     def advance(self, reader: str, sequence: int) -> None:
         """Records that ``reader`` needs nothing before ``sequence`` any more."""
         # An older place only keeps data for longer.
-        write_text(self._reader(reader), str(sequence), synced=False)
+        write_number(self._reader(reader), sequence, synced=False)
 
     def needed_from(self) -> int | None:
         """The first batch that some reader still needs; None when there is no reader."""
@@ -124,7 +150,7 @@ class Channel:
         start = max(kept.start, min(needed_from, kept.stop - 1))
         if start > kept.start:
             # First of all: a batch that a refused writer adds down there must not be taken for one.
-            write_text(self.folder / "floor", str(start), synced=False)
+            write_number(self.folder / "floor", start, synced=False)
         for sequence in range(kept.start, start):
             manifest = self.manifest(sequence)
             for file in manifest.files if manifest else ():
@@ -153,12 +179,20 @@ class Writer:
         kept = [manifest for manifest in map(channel.manifest, channel.sequences()) if manifest]
         self._last = kept[-1] if kept else None
         self._kept = {manifest.sequence: manifest.rows for manifest in kept}
+        self._check_last()
+
+    def _check_last(self) -> None:
+        """Raises if the newest batch is gone: its place would be given to another one."""
+        newest = -1 if self._last is None else self._last.sequence
+        head = self.channel.head()
+        if newest < head:
+            raise RunError(f"the manifest {self.channel.entry(head)} is missing", hint=RESTORE)
 
     def _claim(self) -> None:
         current = self._current_epoch()
         if current > self.epoch:
             raise self._refused(current)
-        write_text(self.channel.folder / "epoch", str(self.epoch))
+        write_number(self.channel.folder / "epoch", self.epoch)
 
     def _current_epoch(self) -> int:
         return read_number(self.channel.folder / "epoch") or 0
@@ -203,6 +237,7 @@ class Writer:
         )
         if not create_once(self.channel.entry(sequence), manifest.to_json()):
             manifest = self._others(sequence, batch_id)
+        self.channel.move_head(sequence)
         self._last = manifest
         self._kept[sequence] = manifest.rows
         self._free(sequence)

@@ -1,20 +1,47 @@
-"""Small files that are there whole or not at all, also after the power fails."""
+"""Small files that are there whole or not at all, also after the power fails.
+
+What one of them says decides which rows count, so numbers are sealed: a digit that the disk has
+changed is noticed, and the file is refused by its name.
+"""
 
 from __future__ import annotations
 
 import os
 import uuid
+import zlib
 from pathlib import Path
 
 from penstock.errors import RunError
 
+RESTORE = "Restore the file from a backup, or start afresh with --fresh."
+
 
 def read_text(path: Path) -> str | None:
-    """The text of a file; None when there is none."""
+    """The text of a file; None when there is none. One that is no text is refused by name."""
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return None
+    except UnicodeDecodeError:
+        raise RunError(f"the file {path} is damaged (it holds no text)", hint=RESTORE) from None
+
+
+def checksum(data: bytes, so_far: int = 0) -> int:
+    """A number that is another one if any bit of ``data`` is.
+
+    >>> checksum(b"12") != checksum(b"13")
+    True
+    """
+    return zlib.crc32(data, so_far)
+
+
+def sealed(number: int) -> str:
+    """A number as the text kept on disk; :func:`read_number` reads it back.
+
+    >>> sealed(7)
+    '7 6abf4a82'
+    """
+    return f"{number} {checksum(str(number).encode()):08x}"
 
 
 def read_number(path: Path) -> int | None:
@@ -22,13 +49,18 @@ def read_number(path: Path) -> int | None:
     text = read_text(path)
     if text is None:
         return None
-    try:
-        return int(text)
-    except ValueError:
+    number = text.partition(" ")[0]
+    if not number.isdecimal() or text != sealed(int(number)):
         raise RunError(
-            f"the file {path} is damaged (it holds {text[:40]!r} instead of a number)",
-            hint="Restore the file from a backup, or start afresh with --fresh.",
-        ) from None
+            f"the file {path} is damaged (it holds {text[:40]!r} instead of a sealed number)",
+            hint=RESTORE,
+        )
+    return int(number)
+
+
+def write_number(path: Path, number: int, *, synced: bool = True) -> None:
+    """Replaces the number kept in a file in one step."""
+    write_text(path, sealed(number), synced=synced)
 
 
 def write_text(path: Path, text: str, *, synced: bool = True) -> None:

@@ -9,11 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.spark.channels.channel import Writer
+from penstock.spark.channels.durable import checksum
 from penstock.spark.channels.manifest import ChannelFile
 
 # Several files let several tasks read a batch at once, if there is enough in it for several.
 _ROWS_PER_FILE = 50_000
 _FILES_AT_MOST = 4
+_READ_BYTES = 1 << 20
 
 
 def file_name(batch: int, epoch: int, part: int) -> str:
@@ -30,8 +32,22 @@ def write_files(rows: pa.Table, writer: Writer, batch: int) -> list[ChannelFile]
         if high > low:
             path = writer.channel.data / file_name(batch, writer.epoch, part)
             _write_parquet(rows.slice(low, high - low), path)
-            files.append(ChannelFile(path.name, high - low, path.stat().st_size))
+            files.append(described(path, high - low))
     return files
+
+
+def described(path: Path, rows: int) -> ChannelFile:
+    """A file of a channel, with what tells later whether it is still the same."""
+    return ChannelFile(path.name, rows, path.stat().st_size, check_of(path))
+
+
+def check_of(path: Path) -> int:
+    """The checksum of a file; about a millisecond for each megabyte."""
+    check = 0
+    with path.open("rb") as file:
+        while part := file.read(_READ_BYTES):
+            check = checksum(part, check)
+    return check
 
 
 def _write_parquet(rows: pa.Table, path: Path) -> None:

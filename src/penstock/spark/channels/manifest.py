@@ -7,18 +7,21 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from penstock.errors import RunError
+from penstock.spark.channels.durable import RESTORE, checksum
 
 
 @dataclass(frozen=True)
 class ChannelFile:
     """A Parquet file of a batch, by its name inside the channel's ``data`` folder.
 
-    ``bytes`` is its size, by which a damaged one is noticed.
+    ``bytes`` is its size and ``check`` its checksum, by which a damaged one is noticed; files that
+    people gave us as they are have none.
     """
 
     name: str
     rows: int
     bytes: int
+    check: int | None = None
 
 
 @dataclass(frozen=True)
@@ -51,17 +54,28 @@ class Manifest:
 
     def to_json(self) -> str:
         """The manifest as the text kept on disk; :meth:`from_json` reads it back."""
-        return json.dumps(asdict(self), separators=(",", ":"))
+        fields = asdict(self)
+        return _text({**fields, "check": _check(fields)})
 
     @classmethod
     def from_json(cls, text: str, path: str) -> Manifest:
         """The manifest in ``text``; a damaged one is refused by the name of its file."""
         try:
             fields = json.loads(text)
+            if fields.pop("check") != _check(fields):
+                raise ValueError("its checksum is another")
             fields["files"] = tuple(ChannelFile(**one) for one in fields["files"])
             return cls(**fields)
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise RunError(
                 f"the manifest {path} is damaged ({error})",
-                hint="Restore the file from a backup, or start afresh with --fresh.",
+                hint=RESTORE,
             ) from None
+
+
+def _text(fields: Mapping[str, object]) -> str:
+    return json.dumps(fields, separators=(",", ":"))
+
+
+def _check(fields: Mapping[str, object]) -> int:
+    return checksum(_text(fields).encode())

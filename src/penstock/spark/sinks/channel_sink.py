@@ -8,8 +8,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 
 from penstock.spark.channels.channel import Writer
-from penstock.spark.channels.files import file_name
-from penstock.spark.channels.manifest import ChannelFile
+from penstock.spark.channels.files import described, file_name
 from penstock.spark.sinks.batch import Batch
 from penstock.spark.sinks.parquet import ParquetWriter
 
@@ -43,7 +42,7 @@ class ChannelSink:
         for at, (path, count) in enumerate(written):
             target = self._writer.channel.data / file_name(batch.id, self._writer.epoch, at)
             path.replace(target)
-            files.append(ChannelFile(target.name, count, target.stat().st_size))
+            files.append(described(target, count))
         if files or batch.ended or self._moves_time(batch):
             self._writer.commit(
                 batch.id, files, batch.watermark_us, batch.ended, arrived_s=batch.arrived_s

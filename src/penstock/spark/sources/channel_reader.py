@@ -12,6 +12,8 @@ import pyarrow.parquet as pq
 
 from penstock.errors import RunError
 from penstock.spark.channels.channel import Channel
+from penstock.spark.channels.durable import RESTORE
+from penstock.spark.channels.files import check_of
 from penstock.spark.channels.manifest import ChannelFile, Manifest
 from penstock.spark.sources.beats import END_OF_TIME_US, stamp_us
 from penstock.spark.sources.intake import Offset
@@ -126,6 +128,8 @@ class ChannelReader:
             raise _unreadable(path, error.strerror or str(error)) from None
         if file.bytes and size != file.bytes:
             raise _unreadable(path, f"it has {size} bytes instead of {file.bytes}")
+        if file.check is not None and check_of(path) != file.check:
+            raise _unreadable(path, "its checksum is another")
         return FilePart(path, 0, size, size)
 
     def _beat(self, end: Offset) -> FilePart | None:
@@ -163,7 +167,7 @@ class ChannelReader:
 def _unreadable(path: Path, why: str) -> RunError:
     return RunError(
         f"the channel file {path} cannot be read ({why})",
-        hint="Restore the file from a backup, or start afresh with --fresh.",
+        hint=RESTORE,
     )
 
 
