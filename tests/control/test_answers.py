@@ -15,6 +15,7 @@ from penstock.control.answers import (
     fragments_answer,
     metrics_text,
     nodes_answer,
+    operators_answer,
     queries_answer,
     system_answer,
 )
@@ -163,12 +164,37 @@ def test_everything_at_once_is_json(running: Catalog) -> None:
     assert json.loads(json.dumps(told)) == told
 
 
+class TestOperators:
+    def test_each_has_its_part_of_the_fragment(self, running: Catalog) -> None:
+        measured = {"rows_in": 1_000, "rows_in_per_s": 50.0, "selectivity": 0.2, "cpu_ms": 10.0}
+        running.sample("b", 1.0, {"fragments": {"peaks": measured}})
+        found = {one["kind"]: one for one in operators_answer(running, system(running))}
+        assert found["filter"] == {
+            "operator": found["filter"]["operator"],
+            "kind": "filter",
+            "fragment": "peaks",
+            "node": "b",
+            "rows_in": 1_000,
+            "rows_out": 200,
+            "rows_in_per_s": 50.0,
+            "rows_out_per_s": 10.0,
+            "selectivity": 0.2,
+            "cost_us": found["filter"]["cost_us"],
+        }
+        label = f'{{operator="{found["filter"]["operator"]}",fragment="peaks"}}'
+        text = metrics_text(running, system(running))
+        assert f"penstock_operator_selectivity{label} 0.2\n" in text
+
+    def test_before_anything_is_measured_there_are_none(self, running: Catalog) -> None:
+        assert operators_answer(running, system(running)) == []
+
+
 class TestMetrics:
     def test_they_are_written_as_prometheus_reads_them(self, running: Catalog) -> None:
         measured = {"rows_in": 7, "latency_p50_s": 0.5, "is_finished": True, "watermark_ms": None}
         running.sample("a", 1.0, {"utilisation": 0.25, "memory_bytes": 700})
         running.sample("b", 1.0, {"fragments": {"peaks": {**measured, "fragment": "peaks"}}})
-        assert metrics_text(running) == (
+        assert metrics_text(running, system(running)) == (
             'penstock_fragment_epoch{fragment="peaks",node="b"} 1\n'
             'penstock_fragment_epoch{fragment="readings",node="a"} 1\n'
             'penstock_fragment_latency_p50_s{fragment="peaks",node="b"} 0.5\n'
@@ -186,7 +212,7 @@ class TestMetrics:
     ) -> None:
         for node in "ab":
             running.sample(node, 1.0, {"fragments": {"peaks": {"rows": 1, "rows_in": 1e-9}}})
-        lines = metrics_text(running).splitlines()
+        lines = metrics_text(running, system(running)).splitlines()
         form = re.compile(r'([a-z0-9_]+)\{[a-z]+="\w*"(,[a-z]+="\w*")*\} [-+0-9.e]+')
         matches = [form.fullmatch(line) for line in lines]
         assert all(matches)

@@ -181,14 +181,35 @@ def nodes(home: HomeOption = None, json: JsonOption = False) -> None:
     _print_table(("node", "state", "cpu", "memory", "runs"), rows, "no nodes")
 
 
-def status(home: HomeOption = None, json: JsonOption = False) -> None:
+def status(
+    operators: Annotated[
+        bool, typer.Option("--operators", help="Show operators instead, with estimated costs.")
+    ] = False,
+    home: HomeOption = None,
+    json: JsonOption = False,
+) -> None:
     """Show how every fragment is doing, and the latest moves."""
+    if operators:
+        _operator_status(_client(home), json)
+        return
     found = _client(home).system()
     if json:
         _print_json(found)
         return
     _print_table(
-        ("fragment", "on", "state", "rows/s in", "rows in", "rows out", "batch ms", "p50", "p99"),
+        (
+            "fragment",
+            "on",
+            "state",
+            "rows/s",
+            "rows in",
+            "rows out",
+            "unread",
+            "µs/row",
+            "batch ms",
+            "p50",
+            "p99",
+        ),
         [_status_row(one) for one in found["fragments"]],
         _NOTHING,
     )
@@ -209,9 +230,37 @@ def _status_row(one: dict[str, Any]) -> tuple[str, ...]:
         f"{measured.get('rows_in_per_s', 0):,.0f}" if measured else "",
         f"{measured.get('rows_in', 0):,}" if measured else "",
         f"{measured.get('rows_out', 0):,}" if measured else "",
+        f"{measured.get('backlog_rows', 0):,}" if measured else "",
+        _number(measured.get("cost_us")),
         f"{measured.get('batch_ms', 0):,.0f}" if measured else "",
         *("" if value is None else f"{value:.1f} s" for value in latency),
     )
+
+
+def _operator_status(client: Client, json: bool) -> None:
+    found = client.get("/api/operators")
+    if json:
+        _print_json(found)
+        return
+    rows = [
+        (
+            one["operator"],
+            one["kind"],
+            one["fragment"],
+            one["node"] or "–",
+            _number(one["rows_in_per_s"], 0),
+            _number(one["rows_out_per_s"], 0),
+            _number(one["selectivity"], 3),
+            _number(one["cost_us"]),
+        )
+        for one in found
+    ]
+    heads = ("operator", "kind", "in", "on", "rows/s in", "rows/s out", "selectivity", "≈ µs/row")
+    _print_table(heads, rows, "nothing has been measured yet")
+
+
+def _number(value: float | None, digits: int = 1) -> str:
+    return "" if value is None else f"{value:,.{digits}f}"
 
 
 def _move_line(one: dict[str, Any]) -> str:

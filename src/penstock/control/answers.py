@@ -11,6 +11,8 @@ from penstock.control.catalog import Catalog
 from penstock.control.decisions import RESTARTS_AT_MOST
 from penstock.control.records import NodeRecord, UnitRecord
 from penstock.control.system import System
+from penstock.load.apportion import OperatorShare, operator_shares
+from penstock.load.costs import measured_costs
 
 Answer = dict[str, Any]
 
@@ -66,6 +68,37 @@ def fragments_answer(catalog: Catalog) -> list[Answer]:
     ]
 
 
+def operators_answer(catalog: Catalog, system: System) -> list[Answer]:
+    """Every operator of fragments that run: its rows, and what it costs by estimate."""
+    found = []
+    for one in fragments_answer(catalog):
+        unit, measured = system.units.get(one["name"]), one["measured"]
+        if unit is None or unit.fragment is None or measured.get("selectivity") is None:
+            continue
+        rows_in = measured["rows_in"]
+        rows_out = rows_in * measured["selectivity"]
+        shares = operator_shares(
+            unit.fragment, rows_in, rows_out, measured.get("cpu_ms", 0.0), measured_costs()
+        )
+        share_in_s = measured.get("rows_in_per_s", 0.0) / rows_in
+        found += [_operator(one, share, share_in_s) for share in shares]
+    return found
+
+
+def _operator(fragment: Answer, share: OperatorShare, per_s: float) -> Answer:
+    known = {"rows_in": share.rows_in, "rows_out": share.rows_out}
+    rates = {f"{name}_per_s": None if n is None else n * per_s for name, n in known.items()}
+    numbers = {**known, **rates, "selectivity": share.selectivity, "cost_us": share.cost_us}
+    rounded = {name: n if n is None else round(n, 3) for name, n in numbers.items()}
+    return {
+        "operator": share.name,
+        "kind": share.kind,
+        "fragment": fragment["name"],
+        "node": fragment["node"],
+        **rounded,
+    }
+
+
 def _state(unit: UnitRecord) -> str:
     """What its present owner says."""
     if unit.is_unread:
@@ -113,7 +146,7 @@ def system_answer(catalog: Catalog, system: System) -> Answer:
     }
 
 
-def metrics_text(catalog: Catalog) -> str:
+def metrics_text(catalog: Catalog, system: System) -> str:
     """The newest measurements in the text form Prometheus reads.
 
     Names end in their unit; nothing but numbers that were measured is there.
@@ -130,4 +163,9 @@ def metrics_text(catalog: Catalog) -> str:
         for key, value in sorted(unit["measured"].items()):
             if isinstance(value, int | float) and not isinstance(value, bool):
                 lines.append(f"penstock_fragment_{key}{label} {value}")
+    for one in operators_answer(catalog, system):
+        label = f'{{operator="{one["operator"]}",fragment="{one["fragment"]}"}}'
+        for key, value in sorted(one.items()):
+            if isinstance(value, int | float):
+                lines.append(f"penstock_operator_{key}{label} {value}")
     return "\n".join(sorted(lines)) + "\n"

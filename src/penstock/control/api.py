@@ -23,6 +23,7 @@ from penstock.control.answers import (
     fragments_answer,
     metrics_text,
     nodes_answer,
+    operators_answer,
     queries_answer,
     system_answer,
 )
@@ -147,6 +148,10 @@ def _add_reading(app: FastAPI, home: Home, catalog: Catalog, controller: Control
     def fragments() -> list[Answer]:
         return fragments_answer(catalog)
 
+    @app.get("/api/operators", summary="Every operator: its rows, and its cost by estimate")
+    def operators() -> list[Answer]:
+        return operators_answer(catalog, controller.system())
+
     @app.get("/api/moves", summary="The latest moves, oldest first")
     def moves(last: Annotated[int, Query(ge=1, le=1_000)] = 50) -> list[Answer]:
         return [vars(move) for move in catalog.moves(last=last)]
@@ -175,7 +180,7 @@ def _add_reading(app: FastAPI, home: Home, catalog: Catalog, controller: Control
 
     @app.get("/metrics", response_class=PlainTextResponse, summary="Measurements for Prometheus")
     def metrics() -> str:
-        return metrics_text(catalog)
+        return metrics_text(catalog, controller.system())
 
 
 def _tail(path: Path, lines: int) -> str:

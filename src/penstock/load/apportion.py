@@ -1,0 +1,101 @@
+"""What each operator of a running fragment does and costs, from what was measured of the whole.
+
+Spark runs the operators of a fragment as one compiled piece, so only the whole can be measured.
+Rows inside follow from rows in and rows out wherever a single operator decides how many there are;
+where several do, those between them stay unknown. The processor time of the fragment is shared out
+by what a row costs each kind of operator (``penstock bench costs``); reading has its share too. An
+operator of a kind too cheap to have been measured gets no share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from penstock.load.bridge import READING
+from penstock.load.costs import CostTable
+from penstock.model.fragments import Fragment
+from penstock.model.operators import Aggregate, Map, Operator, Union
+
+
+@dataclass(frozen=True)
+class OperatorShare:
+    """One operator of a fragment since it was started on its node; None where it is not known.
+
+    ``cost_us`` is estimated processor time for a row in.
+    """
+
+    name: str
+    kind: str
+    rows_in: float | None
+    rows_out: float | None
+    cost_us: float | None
+
+    @property
+    def selectivity(self) -> float | None:
+        """Rows out for a row in."""
+        if self.rows_in is None or self.rows_out is None or self.rows_in == 0:
+            return None
+        return self.rows_out / self.rows_in
+
+
+def operator_shares(
+    fragment: Fragment, rows_in: float, rows_out: float, cpu_ms: float, costs: CostTable
+) -> tuple[OperatorShare, ...]:
+    """The operators of a fragment that read and gave so many rows in so much processor time."""
+    rows = _rows(fragment, rows_in, rows_out)
+    read = {one.name: _read(one, fragment, rows, rows_in) for one in fragment.operators}
+    work_us = {one.name: _row_us(one, costs) * (read[one.name] or 0) for one in fragment.operators}
+    whole_us = rows_in * (costs.of(READING) or 0.0) + sum(work_us.values())
+    # Microseconds of the processor for every one that the table knows of.
+    ratio = 1_000 * cpu_ms / whole_us if whole_us else 0.0
+    return tuple(
+        OperatorShare(
+            one.name,
+            one.kind,
+            read[one.name],
+            rows.get(one.name),
+            ratio * _row_us(one, costs) if ratio and work_us[one.name] else None,
+        )
+        for one in fragment.operators
+    )
+
+
+def _rows(fragment: Fragment, rows_in: float, rows_out: float) -> Mapping[str, float]:
+    """The rows of every stream in the fragment that follow from those in and out."""
+    known: dict[str, float] = {}
+    if len(fragment.inputs) == 1:
+        known[fragment.inputs[0]] = rows_in
+    for one in fragment.operators:
+        read = _read(one, fragment, known, rows_in)
+        if isinstance(one, Map | Union) and read is not None:
+            known[one.name] = read
+    known[fragment.output] = rows_out
+    for one in reversed(fragment.operators):
+        if isinstance(one, Map) and one.name in known:
+            known.setdefault(one.input.stream, known[one.name])
+    return known
+
+
+def _read(
+    operator: Operator, fragment: Fragment, rows: Mapping[str, float], rows_in: float
+) -> float | None:
+    streams = [input.stream for input in operator.inputs]
+    if sorted(_origin(fragment, stream) for stream in streams) == sorted(fragment.inputs):
+        return rows_in
+    known = [rows[stream] for stream in streams if stream in rows]
+    return sum(known) if len(known) == len(streams) else None
+
+
+def _origin(fragment: Fragment, stream: str) -> str:
+    """The stream that has the same rows as this one, as far up as that goes."""
+    for one in reversed(fragment.operators):
+        if one.name == stream and isinstance(one, Map):
+            stream = one.input.stream
+    return stream
+
+
+def _row_us(operator: Operator, costs: CostTable) -> float:
+    """What a row costs an operator by the table; 0 where its kind was too cheap to measure."""
+    copies = operator.window.copies_per_row if isinstance(operator, Aggregate) else 1.0
+    return (costs.of(operator.kind) or 0.0) * copies
