@@ -152,7 +152,10 @@ class ChannelReader:
         while self._unread and self._unread[0][0] < self._planned_to:
             self._unread.popleft()
         start = self._unread[-1][0] + 1 if self._unread else self._planned_to
-        self._unread.extend((one.sequence, one.rows) for one in self.channel.newer(start))
+        # Not by newer(), which misses what is read and freed at this very moment.
+        while (manifest := self.channel.manifest(start)) is not None:
+            self._unread.append((start, manifest.rows))
+            start += 1
         return sum(rows for _, rows in self._unread)
 
     def commit(self, end: Offset) -> None:
