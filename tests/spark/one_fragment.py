@@ -33,7 +33,7 @@ OPTIONS = NodeOptions(trigger_ms=20, max_rows_per_batch=400)
 
 
 def await_that(
-    condition: Callable[[], object], node: Node | None = None, limit_s: float = 200
+    condition: Callable[[], object], node: Node | None = None, limit_s: float = 100
 ) -> None:
     """Waits for a condition, or for a failure of the node."""
 
@@ -59,8 +59,9 @@ class Place:
         self.output = self.state.channel("sums")
         self.output.register("test")
 
-    def node(self, session: SparkSession) -> Node:
-        return Node(session, self.state, OPTIONS)
+    def node(self, session: SparkSession, round_ms: int = OPTIONS.trigger_ms) -> Node:
+        """A node; with long rounds it still has something to do when others have got ready."""
+        return Node(session, self.state, replace(OPTIONS, trigger_ms=round_ms))
 
     def start(self, node: Node, epoch: int) -> None:
         node.start_fragment(self.network, self.fragment, epoch)

@@ -32,7 +32,7 @@ def place(session: SparkSession, network: Network, tmp_path: Path) -> Place:
 def test_handed_from_node_to_node(
     session: SparkSession, place: Place, undisturbed: Counter[tuple[object, ...]]
 ) -> None:
-    nodes = [place.node(session), place.node(session)]
+    nodes = [place.node(session, 500), place.node(session, 500)]
     for epoch in range(1, 6):
         node, seen = nodes[epoch % 2], place.batches()
         place.start(node, epoch)
