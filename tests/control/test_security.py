@@ -59,6 +59,7 @@ def test_the_walk_is_complete(api: Api) -> None:
         ("POST", "/api/queries"),
         ("DELETE", "/api/queries/{name}"),
         ("GET", "/api/fragments"),
+        ("GET", "/api/operators"),
         ("GET", "/api/moves"),
         ("GET", "/api/moves/{number}"),
         ("POST", "/api/moves"),

@@ -34,6 +34,12 @@ def test_equal_to_the_source_s_loops(
     assert rod(problem).tolist() == plain_rod(problem)
 
 
+def test_what_only_rounding_tells_apart_is_the_same() -> None:
+    # One operator an input: wherever the others are, its weight is the number of nodes.
+    problem = random_problem(1637, 4, 2, 4, arcs=False, lower=False, equal=True)
+    assert rod(problem).tolist() == plain_rod(problem) == [0, 1, 0, 1]
+
+
 @given(st.integers(0, 100_000))
 @tried(30)
 def test_pinned_units_stay_and_count(seed: int) -> None:

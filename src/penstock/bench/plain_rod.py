@@ -41,7 +41,9 @@ def plain_rod(problem: Problem) -> list[int]:
             cut = {i: sum(place[o] >= 0 and place[o] != i for o in near[j]) for i in class_one}
             chosen = min(class_one, key=lambda i: (cut[i], i))
         else:
-            chosen = max(range(n), key=lambda i: (distances[i], -i))
+            farthest = max(distances)
+            limit = farthest - abs(farthest) * ROUNDING if math.isfinite(farthest) else farthest
+            chosen = min(i for i in range(n) if distances[i] >= limit)
         place[j] = chosen
         for k in range(d):
             load[chosen][k] += rows[j][k]

@@ -8,7 +8,7 @@ from penstock.load.arrays import Floats, Ints
 from penstock.load.compiled import compiled
 
 ROUNDING = 1e-9
-"""By how much a weight may exceed 1 and still count as 1: sums of parts are not exact."""
+"""By how much numbers may differ and still count as the same: sums of parts are not exact."""
 
 
 @compiled
@@ -52,7 +52,7 @@ def assign(
                 near[assignment[neighbours[at]]] += 1
         chosen = _first_class(worst, near)
         if chosen < 0:
-            chosen = _farthest(norms, taken) if bounded else int(np.argmin(norms))
+            chosen = _farthest(norms, taken) if bounded else _shortest(norms)
         for at in range(starts[unit], starts[unit + 1]):
             if assignment[neighbours[at]] >= 0:
                 near[assignment[neighbours[at]]] = 0
@@ -72,11 +72,23 @@ def _first_class(worst: Floats, near: Ints) -> int:
 
 
 @compiled
+def _shortest(norms: Floats) -> int:
+    """The node with the shortest row of weights, whose hyperplane is farthest from the origin."""
+    limit = norms.min() * (1.0 + 2.0 * ROUNDING)
+    for i in range(len(norms)):
+        if norms[i] <= limit:
+            return i
+    return 0
+
+
+@compiled
 def _farthest(norms: Floats, taken: Floats) -> int:
     """The node whose hyperplane is farthest from the lower bound."""
-    chosen, farthest = 0, -np.inf
+    farthest = -np.inf
     for i in range(len(norms)):
-        distance = (1.0 - taken[i]) / np.sqrt(norms[i])
-        if distance > farthest:
-            chosen, farthest = i, distance
-    return chosen
+        farthest = max(farthest, (1.0 - taken[i]) / np.sqrt(norms[i]))
+    limit = farthest - abs(farthest) * ROUNDING
+    for i in range(len(norms)):
+        if (1.0 - taken[i]) / np.sqrt(norms[i]) >= limit:
+            return i
+    return 0
