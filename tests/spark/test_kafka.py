@@ -100,7 +100,6 @@ def expected(rows: int) -> list[float]:
     return [k / 4 for k in range(rows)]
 
 
-@pytest.mark.core
 class TestPlanning:
     @pytest.mark.parametrize("max_rows", [1, 2, 10, 99, 100, 1_000, None])
     @pytest.mark.parametrize("backlog", [{0: 100}, {0: 1, 1: 99}, {0: 33, 1: 33, 2: 34}, {0: 0}])
@@ -130,7 +129,6 @@ class TestPlanning:
         assert cut([], 4) == [[]]
 
 
-@pytest.mark.core
 class TestReading:
     def test_slices_hold_what_was_produced(self, cluster: MockCluster, topic: str) -> None:
         fill(cluster, topic, 30_000)
@@ -245,7 +243,6 @@ class TestReading:
         assert told == NOON_US + 94_000_000
 
 
-@pytest.mark.core
 class TestFinished:
     def test_ends_where_the_topic_ended_at_first(self, cluster: MockCluster, topic: str) -> None:
         fill(cluster, topic, 60)
@@ -276,7 +273,6 @@ class TestFinished:
         assert rows_of(intake, [part]) == []
 
 
-@pytest.mark.core
 class TestMalformed:
     BAD = ("oops", '{"kwh": "much"}', "[1]", None, " ")
 
@@ -310,7 +306,6 @@ class TestMalformed:
         assert DeadLetters(tmp_path).counts()["malformed"] == 0
 
 
-@pytest.mark.core
 class TestReadingFails:
     def test_on_records_deleted_before_they_were_read(
         self, cluster: MockCluster, topic: str
@@ -368,7 +363,6 @@ def written(cluster: MockCluster, topic: str) -> list[float]:
     return sorted(json.loads(one.value() or b"")["kwh"] for one in cluster.records(topic))
 
 
-@pytest.mark.core
 class TestWriting:
     def test_rows_come_back_as_they_went(self, cluster: MockCluster, topic: str) -> None:
         schema = "a boolean, b int, c bigint, d double, e string, f timestamp, g date, h binary"
@@ -468,7 +462,6 @@ class FencedProducer(Producer):
         super().abort_transaction(*given)
 
 
-@pytest.mark.core
 def test_a_writer_shut_out_by_another_stays_out(
     cluster: MockCluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -484,7 +477,6 @@ def stream(session: SparkSession, mine: ReaderSpec) -> DataFrame:
     return kafka_frame(session, mine)
 
 
-@pytest.mark.spark
 class TestQuery:
     def test_reads_a_topic_and_writes_another(
         self, session: SparkSession, cluster: MockCluster, topic: str, tmp_path: Path
@@ -530,14 +522,12 @@ class TestQuery:
         assert found == [60] * 10
 
 
-@pytest.mark.core
 def test_the_connector_is_found_by_its_jar() -> None:
     assert not kafka.connector_configured({"spark.jars": "/jars/other.jar"})
     packages = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.3.0"
     assert kafka.connector_configured({"spark.jars.packages": packages})
 
 
-@pytest.mark.core
 def test_the_connector_reads_with_the_same_options(cluster: MockCluster) -> None:
     assert kafka.jvm_options(spec(cluster, "readings", max_rows=9)) == {
         "kafka.bootstrap.servers": cluster.address,
@@ -550,7 +540,6 @@ def test_the_connector_reads_with_the_same_options(cluster: MockCluster) -> None
     }
 
 
-@pytest.mark.spark
 class TestConnector:
     def test_is_absent_here(self, session: SparkSession, cluster: MockCluster) -> None:
         assert kafka.jvm_kafka_frame(session, spec(cluster, "readings")) is None
