@@ -12,6 +12,7 @@ from penstock.control.launch import bring_up
 from penstock.errors import InputError
 
 
+@pytest.mark.system
 def test_a_port_that_is_taken(tmp_path: Path) -> None:
     home = Home(tmp_path / "system")
     with socket.socket() as other:

@@ -6,8 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import penstock
 
+pytestmark = pytest.mark.system
 SOURCE = Path(penstock.__file__).parents[1]
 
 PROGRAM = """

@@ -13,8 +13,6 @@ from penstock.spark.checkpoint_files import seal
 from penstock.spark.checkpoints import begin, newest, path_of
 from penstock.spark.fragment_run import FragmentFolder
 
-pytestmark = pytest.mark.core
-
 _CHANGES_AT_MOST = 200
 
 

@@ -40,6 +40,7 @@ def test_link_ratio_is_that_of_a_single_operator() -> None:
     assert rows[3 + middle, 0] / rows[middle, 0] == pytest.approx(2.0 * ends[middle] / 2)
 
 
+@pytest.mark.system
 def test_another_process_changes_nothing() -> None:
     alone = one_by_one(random_matrices.measured, [0, 1], lambda what: None)
     assert Processes(1)(random_matrices.measured, [1], lambda what: None) == alone[1:]
