@@ -21,7 +21,7 @@ from penstock.studies.running import one_by_one
 from penstock.studies.traffic import NODES, RATE_PER_S, ROUND_S, deployment, query_names
 
 CALIBRATION = (("rod", 0.5), ("rod", 2.0))
-PREDICTED = (("rod", 1.0), ("llf", 1.5), ("connected", 1.0))
+PREDICTED = (("rod", 1.0), ("largest-load", 1.5), ("connected", 1.0))
 _WARM_S, _MEASURED_S = 30.0, 40.0
 _SIMULATED_S = 10_000.0
 _AIM = 0.15
