@@ -46,10 +46,9 @@ def recorded(path: Path, rates_per_s: list[float], seed: int) -> int:
     counts = np.array(rates_per_s, dtype=np.int64)
     feed = Packets(rate_per_s=float(counts.mean()), seconds=len(counts), hosts=200, seed=seed)
     rows = feed.read(0, int(counts.sum()))
-    second = np.repeat(np.arange(len(counts)), counts[: len(counts)])[: rows.num_rows]
-    within = np.concatenate([np.arange(one) / max(1, one) for one in counts])[: rows.num_rows]
-    start_us = int(rows["ts"][0].value)
-    times_us = start_us + ((second + within) * 1e6).astype(np.int64)
+    # Evenly spread over each second.
+    at_s = np.concatenate([at + np.arange(one) / one for at, one in enumerate(counts)])
+    times_us = int(rows["ts"][0].value) + (at_s[: rows.num_rows] * 1e6).astype(np.int64)
     column = pa.array(times_us).cast(rows.schema.field("ts").type)
     pq.write_table(rows.set_column(0, "ts", column), path, row_group_size=100_000)
     return int(rows.num_rows)
