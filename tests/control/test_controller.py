@@ -12,12 +12,12 @@ import pytest
 
 from control.made_up import AMI
 from control.toys import TroubledCatalog, empty_catalog, once, raising
-from control.waiting import until
 from penstock.control.controller import Controller, MoveRequest, tick_always
 from penstock.control.home import Home
 from penstock.control.records import NodeRecord, UnitRecord
 from penstock.errors import PenstockError, RunError, UnreachableError
 from penstock.model.estimates import OperatorEstimate
+from waiting import until
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ class TestSubmitting:
         units = controller.submit("ami", "yaml", AMI, "/data", 5_000_000)
         assert [unit.name for unit in units] == ["readings", "peaks"]
         assert catalog.units() == (
-            UnitRecord("peaks", "fragment", 1),
+            UnitRecord("peaks", "fragment", 1, planned="a"),
             UnitRecord("readings", "intake", 1),
         )
         (asked,) = catalog.submissions()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.control.loads import Sample, Shares, load_series
+from penstock.control.loads import Sample, Shares, measured_loads
 
 NAMES = ("a", "b")
 MS = st.integers(0, 10_000)
@@ -56,25 +56,25 @@ def sample(at_s: float, **spent_ms: float) -> Sample:
 
 def test_a_period_is_the_growth_between_its_ends() -> None:
     kept = [sample(0, a=0, b=0), sample(2, a=500, b=0), sample(4, a=1_000, b=400)]
-    series = load_series({"n1": kept}, NAMES, 2, 2.0, 4.0)
+    series = measured_loads({"n1": kept}, NAMES, 2, 2.0, 4.0)
     np.testing.assert_allclose(series, [[0.25, 0.25], [0.0, 0.2]])
 
 
 def test_longer_periods_take_several_samples_together() -> None:
     kept = [sample(at, a=100 * at) for at in range(9)]
-    np.testing.assert_allclose(load_series({"n1": kept}, ["a"], 2, 4.0, 8.5), [[0.1, 0.1]])
+    np.testing.assert_allclose(measured_loads({"n1": kept}, ["a"], 2, 4.0, 8.5), [[0.1, 0.1]])
 
 
 def test_periods_nobody_knows_are_left_out() -> None:
     kept = [sample(10, a=0), sample(12, a=1_000)]
-    assert load_series({"n1": kept}, ["a"], 5, 2.0, 12.0).tolist() == [[0.5]]
-    assert load_series({"n1": []}, ["a"], 5, 2.0, 12.0).shape == (1, 0)
+    assert measured_loads({"n1": kept}, ["a"], 5, 2.0, 12.0).tolist() == [[0.5]]
+    assert measured_loads({"n1": []}, ["a"], 5, 2.0, 12.0).shape == (1, 0)
 
 
 def test_one_that_moved_has_what_each_node_knows() -> None:
     first = [sample(0, a=0), sample(2, a=200), sample(4)]
     second = [sample(0), sample(2), sample(4, a=0), sample(6, a=600)]
-    series = load_series({"n1": first, "n2": second}, ["a", "b"], 3, 2.0, 6.0)
+    series = measured_loads({"n1": first, "n2": second}, ["a", "b"], 3, 2.0, 6.0)
     assert series.shape == (2, 2)
     np.testing.assert_allclose(series[0], [0.1, 0.3])
     assert np.isnan(series[1]).all()
@@ -82,6 +82,6 @@ def test_one_that_moved_has_what_each_node_knows() -> None:
 
 def test_one_started_afresh_is_unknown_for_that_period() -> None:
     kept = [sample(0, a=900, b=0), sample(2, a=10, b=20), sample(4, a=30, b=40)]
-    series = load_series({"n1": kept}, NAMES, 2, 2.0, 4.0)
+    series = measured_loads({"n1": kept}, NAMES, 2, 2.0, 4.0)
     assert math.isnan(series[0, 0])
     assert series[0, 1] == pytest.approx(0.01)

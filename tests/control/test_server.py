@@ -12,12 +12,12 @@ import psutil
 import pytest
 
 from control.made_up import AMI
-from control.waiting import until
 from penstock.control.client import Client
 from penstock.control.home import Home
 from penstock.control.launch import is_up
 from penstock.control.server import main, serve
 from penstock.errors import InputError, UnreachableError
+from waiting import until
 
 
 class Served:

@@ -9,7 +9,6 @@ import pytest
 import sqlalchemy as sa
 
 from control.toys import ToyWorker, TroubledCatalog, started
-from control.waiting import until
 from penstock import __version__
 from penstock.control import agent as agent_module
 from penstock.control import launch, node_process
@@ -21,6 +20,7 @@ from penstock.control.server import main
 from penstock.control.tables import meta
 from penstock.control.versions import check_controller, check_nodes, check_system
 from penstock.errors import InputError
+from waiting import until
 
 HOW = (
     "Use penstock 9.9; or, to go on with this version, "

@@ -16,12 +16,11 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from penstock.errors import RunError, UnreachableError, UsageError
+from penstock.spark.exact_json import decoded, encoded
 from penstock.spark.spreading import (
     Cluster,
     checked,
     cluster,
-    decoded,
-    encoded,
     explained,
     installed,
     result_of,

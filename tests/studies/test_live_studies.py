@@ -8,29 +8,48 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from penstock.feeds.rates import known_rates
 from penstock.lang.deployment import parse_deployment
 from penstock.place.fuse import fuse
 from penstock.place.rhythm import round_us
 from penstock.studies import live_bursts, prediction, traffic
 from penstock.studies.live_system import Delivered, Look, Watched
+from penstock.studies.recording import Stretch, write_packets
 
 
 @pytest.mark.parametrize("strategy", traffic.STRATEGIES)
-def test_traffic_is_one_fragment_a_query(strategy: str) -> None:
-    network = parse_deployment(traffic.deployment(strategy, 2.0), "traffic", Path()).network
+def test_traffic_is_one_fragment_a_query(tmp_path: Path, strategy: str) -> None:
+    traffic.write_substreams(tmp_path, [2.0], 3)
+    text = traffic.deployment(tmp_path, strategy, 2.0)
+    network = parse_deployment(text, "traffic", tmp_path).network
+    known = known_rates(network)
+    assert known == {name: pytest.approx(2 * traffic.RATE_PER_S, rel=0.2) for name in known}
+    assert len(known) == 3
     fragments = fuse(network)
     assert sorted(one.name for one in fragments) == sorted(traffic.query_names())
     assert {round_us(network, one, 1) for one in fragments} == {traffic.ROUND_S * 1e6}
 
 
-def test_bursts_are_recorded_at_their_rates(tmp_path: Path) -> None:
-    known = live_bursts.rates(60)
-    assert np.mean(known["first"]) != np.mean(known["second"])
-    count = live_bursts.recorded(tmp_path / "first.parquet", [300, 20, 1], seed=1)
+@pytest.mark.parametrize("scenario", live_bursts.SCENARIOS)
+def test_streams_burst_and_have_the_same_mean(scenario: str) -> None:
+    known = live_bursts.rates(scenario, 240)
+    assert all(len(one) == 240 for one in known.values())
+    means = [np.mean(one) for one in known.values()]
+    assert max(means) < 2 * min(means)
+    assert max(known["first"]) > 1.5 * np.mean(known["first"])
+
+
+def test_packets_come_at_their_rates(tmp_path: Path) -> None:
+    count = write_packets(tmp_path / "first.parquet", [300, 0, 20, 1], seed=1)
     times = pq.read_table(tmp_path / "first.parquet")["ts"].cast("int64").to_numpy()
     assert count == len(times) == 321
-    assert np.bincount((times - times[0]) // 1_000_000).tolist() == [300, 20, 1]
+    assert np.bincount((times - times[0]) // 1_000_000).tolist() == [300, 0, 20, 1]
     assert (np.diff(times) >= 0).all()
+
+
+def test_what_was_not_recorded_is_not_made_up() -> None:
+    with pytest.raises(ValueError, match="nothing was recorded for 300 s"):
+        Stretch("dns", 1_200).rates_per_s(300, 10.0)
 
 
 def test_bursts_are_one_fragment_a_query(tmp_path: Path) -> None:
@@ -67,7 +86,7 @@ def test_what_was_seen_since() -> None:
 
 def test_costs_are_the_line_through_two_runs() -> None:
     def point(load: float, rate_per_s: float) -> prediction.Point:
-        return prediction.Point({"q": "n1"}, {"q": load}, {"q": rate_per_s}, {"n1": load}, 1.0)
+        return prediction.Point(rate_per_s, {"q": "n1"}, {"q": load}, {}, {"n1": load}, 1.0)
 
     cost = prediction.fitted(point(0.3, 1_000), point(0.5, 2_000))["q"]
     assert (cost.fixed, cost.per_rate) == (pytest.approx(0.1), pytest.approx(0.0002))
@@ -81,3 +100,11 @@ def test_the_simulator_uses_what_was_measured() -> None:
     used, latency_s = prediction.simulated(costs, {"p": "n1", "q": "n2"}, 2_000, ["n1", "n2"])
     assert used == {"n1": pytest.approx(0.3, abs=0.02), "n2": pytest.approx(0.4, abs=0.02)}
     assert latency_s > traffic.ROUND_S + 0.3 * traffic.ROUND_S
+
+
+def test_on_a_full_node_fragments_fall_behind() -> None:
+    names = traffic.query_names()
+    costs = dict.fromkeys(names, prediction.Cost(0.0, 0.001))
+    nodes = dict.fromkeys(names[1:], "n2") | {names[0]: "n1"}
+    assert prediction.taken_per_s(costs, nodes, 10) == pytest.approx(10 * len(names))
+    assert prediction.taken_per_s(costs, nodes, 500) == pytest.approx(500 + 1_000)

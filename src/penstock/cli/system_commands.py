@@ -20,6 +20,7 @@ from penstock.errors import InputError, RunError
 if TYPE_CHECKING:
     from penstock.control.client import Client
     from penstock.control.home import Home
+    from penstock.control.records import SubmissionKind
 
 UP_EXAMPLES = """\
 [bold]Examples[/bold]
@@ -135,7 +136,7 @@ def submit(
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise InputError(f"{file} cannot be read: {reason.lower()}") from None
-    kind = "sql" if file.suffix == ".sql" else "yaml"
+    kind: SubmissionKind = "sql" if file.suffix == ".sql" else "yaml"
     latency_us = None if max_latency is None else duration_us(max_latency)
     folder = str(file.parent.absolute())
     made = _client(home).submit(name or file.stem, kind, text, folder, latency_us)
@@ -223,16 +224,18 @@ def status(
 def _status_row(one: dict[str, Any]) -> tuple[str, ...]:
     measured = one["measured"]
     latency = [measured.get("latency_p50_s"), measured.get("latency_p99_s")]
+    # Of an intake nothing is known but what it costs.
+    is_known = "rows_in" in measured
     return (
         one["name"],
         one["node"] or "–",
         one["state"],
-        f"{measured.get('rows_in_per_s', 0):,.0f}" if measured else "",
-        f"{measured.get('rows_in', 0):,}" if measured else "",
-        f"{measured.get('rows_out', 0):,}" if measured else "",
-        f"{measured.get('backlog_rows', 0):,}" if measured else "",
+        f"{measured.get('rows_in_per_s', 0):,.0f}" if is_known else "",
+        f"{measured['rows_in']:,}" if is_known else "",
+        f"{measured.get('rows_out', 0):,}" if is_known else "",
+        f"{measured.get('backlog_rows', 0):,}" if is_known else "",
         _number(measured.get("cost_us")),
-        f"{measured.get('batch_ms', 0):,.0f}" if measured else "",
+        f"{measured.get('batch_ms', 0):,.0f}" if is_known else "",
         *("" if value is None else f"{value:.1f} s" for value in latency),
     )
 

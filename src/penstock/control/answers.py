@@ -49,8 +49,10 @@ def _latest(catalog: Catalog, node: str) -> Mapping[str, Any]:
 def fragments_answer(catalog: Catalog) -> list[Answer]:
     """Every fragment and intake: where it is, how it does, what was last measured."""
     # Of its present node only: one that is gone has left old numbers behind.
+    latest = {one.name: _latest(catalog, one.name) for one in catalog.nodes()}
     measured = {
-        one.name: _latest(catalog, one.name).get("fragments", {}) for one in catalog.nodes()
+        node: {**sample.get("intakes", {}), **sample.get("fragments", {})}
+        for node, sample in latest.items()
     }
     return [
         {

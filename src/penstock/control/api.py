@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import pyarrow as pa
 from fastapi import FastAPI, Query, Request, Response
@@ -31,6 +31,7 @@ from penstock.control.catalog import Catalog
 from penstock.control.controller import Controller, MoveRequest
 from penstock.control.home import Home
 from penstock.control.pages import api_page
+from penstock.control.records import SubmissionKind
 from penstock.control.results import read_results
 from penstock.errors import InputError, PenstockError, RunError, UsageError, listed
 
@@ -48,7 +49,7 @@ class Submit(BaseModel):
     """A deployment file or a single query to be run."""
 
     name: str = Field(max_length=200)
-    kind: Literal["yaml", "sql"]
+    kind: SubmissionKind
     text: str = Field(max_length=1_000_000)
     folder: str = "."
     max_latency_us: int | None = Field(None, gt=0, le=_MOST)

@@ -13,7 +13,7 @@ from penstock.balance.situation import Situation
 from penstock.control.balance_settings import BalanceSettings
 from penstock.control.catalog import Catalog
 from penstock.control.controller import Controller, MoveRequest
-from penstock.control.loads import load_series
+from penstock.control.loads import measured_loads
 from penstock.control.reasons import reasons
 from penstock.control.records import NodeRecord, UnitRecord
 from penstock.errors import PenstockError
@@ -72,7 +72,7 @@ class Balancer:
         from penstock.balance.policies import decide
 
         names = [unit.name for unit in units]
-        series = load_series(
+        series = measured_loads(
             {node.name: self._catalog.samples(node.name) for node in nodes},
             names,
             settings.samples,

@@ -11,6 +11,7 @@ import httpx
 import pyarrow as pa
 
 from penstock.control.home import Home
+from penstock.control.records import SubmissionKind
 from penstock.errors import InputError, PenstockError, RunError, UnreachableError, UsageError
 
 KINDS: dict[int, type[PenstockError]] = {
@@ -69,7 +70,12 @@ class Client:
         return found
 
     def submit(
-        self, name: str, kind: str, text: str, folder: str, max_latency_us: int | None = None
+        self,
+        name: str,
+        kind: SubmissionKind,
+        text: str,
+        folder: str,
+        max_latency_us: int | None = None,
     ) -> dict[str, Any]:
         """Submits a deployment or a query; what it came to."""
         body = {

@@ -16,7 +16,7 @@ from penstock.control.cost_memory import COSTS, CostMemory
 from penstock.control.decisions import Assign, ChangeMove, Forgive, decide
 from penstock.control.home import Home
 from penstock.control.placing import planned_nodes
-from penstock.control.records import MoveRecord, Submission, UnitRecord
+from penstock.control.records import MoveRecord, Submission, SubmissionKind, UnitRecord
 from penstock.control.system import System, Unit, assembled, extended
 from penstock.errors import InputError, RunError, listed, suggestion
 from penstock.model.network import Deployment
@@ -66,14 +66,19 @@ class Controller:
         return system
 
     def submit(
-        self, name: str, kind: str, text: str, folder: str, max_latency_us: int | None = None
+        self,
+        name: str,
+        kind: SubmissionKind,
+        text: str,
+        folder: str,
+        max_latency_us: int | None = None,
     ) -> tuple[Unit, ...]:
         """Takes in a deployment or a query; the units it adds. Raises what is wrong with it."""
         with self._asking:
             return self._submitted(name, kind, text, folder, max_latency_us)
 
     def _submitted(
-        self, name: str, kind: str, text: str, folder: str, max_latency_us: int | None
+        self, name: str, kind: SubmissionKind, text: str, folder: str, max_latency_us: int | None
     ) -> tuple[Unit, ...]:
         if not _NAME.fullmatch(name):
             raise InputError(
@@ -88,7 +93,7 @@ class Controller:
                 hint="Give it another name, or drop the other first.",
             )
         number = max((one.id for one in known), default=0) + 1
-        asked = Submission(number, name, kind, text, folder, max_latency_us)  # type: ignore[arg-type]
+        asked = Submission(number, name, kind, text, folder, max_latency_us)
         system = extended(self.system(), asked)
         BalanceSettings.parse(system.deployments[number].balance)
         units = tuple(unit for unit in system.units.values() if unit.submission == number)
@@ -117,14 +122,16 @@ class Controller:
 
     def _add(self, asked: Submission, units: Sequence[Unit], made: list[UnitRecord]) -> None:
         read = [(unit.name, stream) for unit in units for stream in unit.reads]
+        registered = []
         try:
             # Registered before anything runs: from now on nothing they will read is freed.
             for reader, stream in read:
-                self.channel(stream).register(reader)
+                if self.channel(stream).register(reader):
+                    registered.append((reader, stream))
             with self._assigning:
                 self._catalog.add(vars(asked), made, {stream for _, stream in read})
         except BaseException:
-            for reader, stream in read:
+            for reader, stream in registered:
                 self.channel(stream).forget(reader)
             raise
 

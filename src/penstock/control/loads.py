@@ -64,7 +64,7 @@ def _growth(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str
     return {name: max(0.0, ms - before.get(name, 0.0)) for name, ms in after.items()}
 
 
-def load_series(
+def measured_loads(
     samples: Mapping[str, Sequence[Sample]],
     names: Sequence[str],
     periods: int,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+SubmissionKind = Literal["yaml", "sql"]
 UnitKind = Literal["fragment", "intake"]
 UnitState = Literal["waiting", "running", "finished", "failed", "released", "held back"]
 MoveState = Literal["preparing", "moving", "done", "failed"]
@@ -21,7 +22,7 @@ class Submission:
 
     id: int
     name: str
-    kind: Literal["yaml", "sql"]
+    kind: SubmissionKind
     text: str
     folder: str
     max_latency_us: int | None = None

@@ -9,7 +9,6 @@ version, so Penstock has to be installed there.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -17,7 +16,7 @@ import shutil
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from pyspark.sql import SparkSession
 
 from penstock.errors import PenstockError, RunError, UnreachableError, UsageError
 from penstock.spark.archive import archive_options, spark_home
+from penstock.spark.exact_json import decoded, encoded
 from penstock.spark.java import cache_directory, find_java
 from penstock.spark.session import LOOPBACK, QUIET
 
@@ -51,45 +51,6 @@ _EXECUTOR_S = 60.0
 _LOOK_EVERY_S = 0.1
 _OURS = re.compile(r"penstock\.errors\.RunError: (.+)")
 _PYTHON = re.compile(r"^(\w*(?:Error|Exception)): (.+)$", re.MULTILINE)
-
-
-def encoded(value: object) -> str:
-    """A value made of numbers, texts, None, tuples, lists and dicts, as text.
-
-    >>> encoded((0.1, [True, None]))
-    '["tuple",0.1,["list",true,null]]'
-    """
-    return json.dumps(_packed(value), separators=(",", ":"))
-
-
-def decoded(text: str) -> Any:
-    """The value that was encoded, equal in every bit and type.
-
-    >>> decoded(encoded({"rate": (0.1, 2, "x")}))
-    {'rate': (0.1, 2, 'x')}
-    """
-    return _unpacked(json.loads(text))
-
-
-def _packed(value: object) -> object:
-    if value is None or isinstance(value, str | bool | int | float):
-        return value
-    if isinstance(value, tuple | list):
-        kind = "tuple" if isinstance(value, tuple) else "list"
-        return [kind, *map(_packed, value)]
-    if isinstance(value, Mapping):
-        return ["dict", *([_packed(key), _packed(one)] for key, one in value.items())]
-    raise TypeError(f"a value of type {type(value).__name__} cannot be carried: {value!r}")
-
-
-def _unpacked(value: Any) -> Any:
-    if not isinstance(value, list):
-        return value
-    kind, *items = value
-    if kind == "dict":
-        return {_unpacked(key): _unpacked(one) for key, one in items}
-    unpacked = map(_unpacked, items)
-    return tuple(unpacked) if kind == "tuple" else list(unpacked)
 
 
 @contextmanager

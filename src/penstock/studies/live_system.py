@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from penstock.control.client import Client
+from penstock.control.client import Client, await_that
 from penstock.control.home import Home
 from penstock.control.launch import bring_down, bring_up
 from penstock.errors import RunError
@@ -25,16 +25,16 @@ _MEMORY_BYTES = 1536 << 20
 
 @dataclass(frozen=True)
 class Look:
-    """A system at one moment: how busy each node is, and what was measured of each fragment."""
+    """A system at one moment: how busy nodes are, what was measured of fragments and intakes."""
 
     at_s: float
     utilisation: Mapping[str, float]
-    fragments: Mapping[str, Mapping[str, Any]]
+    units: Mapping[str, Mapping[str, Any]]
 
     @property
     def backlog_rows(self) -> int:
         """All that lies unread."""
-        return sum(int(one.get("backlog_rows", 0)) for one in self.fragments.values())
+        return sum(int(one.get("backlog_rows", 0)) for one in self.units.values())
 
 
 @dataclass(frozen=True)
@@ -80,12 +80,12 @@ class Watched:
         """All that lay unread, look by look."""
         return [one.backlog_rows for one in self.looks]
 
-    def grown_per_s(self, fragment: str, key: str) -> float:
-        """How much a counter of a fragment grew in a second, over all looks."""
+    def grown_per_s(self, unit: str, key: str) -> float:
+        """How much a counter of a fragment or an intake grew in a second, over all looks."""
         known = [
-            (one.at_s, float(one.fragments[fragment][key]))
+            (one.at_s, float(one.units[unit][key]))
             for one in self.looks
-            if key in one.fragments.get(fragment, {})
+            if key in one.units.get(unit, {})
         ]
         if len(known) < 2 or known[-1][0] <= known[0][0]:
             return 0.0
@@ -144,8 +144,7 @@ class LiveSystem:
     def _look(self, fragments: Sequence[Mapping[str, Any]]) -> Look:
         nodes = self.client.get("/api/nodes")
         used = {one["name"]: float(one["utilisation"]) for one in nodes}
-        measured = {one["name"]: one["measured"] for one in fragments if one["kind"] == "fragment"}
-        return Look(time.time(), used, measured)
+        return Look(time.time(), used, {one["name"]: one["measured"] for one in fragments})
 
     def _check(self, fragments: Sequence[Mapping[str, Any]]) -> None:
         for one in fragments:
@@ -164,12 +163,11 @@ class LiveSystem:
             channel.advance(_READER, places[query])
 
     def _drop(self, name: str) -> None:
+        def gone() -> dict[str, Any] | None:
+            return None if self.client.get("/api/fragments") else {}
+
         self.client.drop(name)
-        until_s = time.monotonic() + _DROPPED_WITHIN_S
-        while self.client.get("/api/fragments"):
-            if time.monotonic() > until_s:
-                raise RunError(f"{name} has not stopped {_DROPPED_WITHIN_S:g} s after its drop")
-            time.sleep(_LOOK_EVERY_S / 10)
+        await_that(gone, _DROPPED_WITHIN_S, f"{name} was dropped and has not stopped")
 
 
 def _are_finished(units: Sequence[Mapping[str, Any]]) -> bool:

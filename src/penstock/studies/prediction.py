@@ -15,10 +15,10 @@ from penstock.model.abstract import AbstractInput, AbstractNetwork, AbstractNode
 from penstock.sim.arrivals import Steady
 from penstock.sim.simulation import Simulation
 from penstock.studies.figures import Figure
-from penstock.studies.live_system import LiveSystem, Watched, live_system
+from penstock.studies.live_system import LiveSystem, Watched
 from penstock.studies.report import Row, Runner, Say, StudyReport, Table, Value, within
 from penstock.studies.running import one_by_one
-from penstock.studies.traffic import NODES, RATE_PER_S, ROUND_S, deployment, query_names
+from penstock.studies.traffic import RATE_PER_S, ROUND_S, query_names, watched, workload
 
 CALIBRATION = (("rod", 0.5), ("rod", 2.0))
 PREDICTED = (("rod", 1.0), ("largest-load", 1.5), ("connected", 1.0))
@@ -30,7 +30,7 @@ _COLUMNS = ("placement", "multiplier", "quantity", "predicted", "measured", "err
 
 @dataclass(frozen=True)
 class Cost:
-    """What a fragment uses of a core: ``fixed`` for its batches, and ``per_rate`` for a row/s."""
+    """What a fragment or an intake uses of a core: ``fixed``, and ``per_rate`` for a row/s."""
 
     fixed: float
     per_rate: float
@@ -41,11 +41,15 @@ class Cost:
 
 @dataclass(frozen=True)
 class Point:
-    """One run: where fragments were, their loads and rates, and what came of it."""
+    """One run: where fragments and intakes were and what they used, and what came of it.
 
+    ``rate_per_s`` is what came in on each stream, ``taken_per_s`` what each fragment has read.
+    """
+
+    rate_per_s: float
     assignment: Mapping[str, str]
     loads: Mapping[str, float]
-    rates_per_s: Mapping[str, float]
+    taken_per_s: Mapping[str, float]
     utilisation: Mapping[str, float]
     latency_s: float
 
@@ -54,49 +58,45 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     """Measures, predicts, and runs what was predicted."""
     predicted = PREDICTED[:1] if quick else PREDICTED
     warm_s, measured_s = (15.0, 15.0) if quick else (_WARM_S, _MEASURED_S)
-    with live_system(NODES) as live:
-        low, high = (_run(live, *one, warm_s, measured_s, say) for one in CALIBRATION)
-        costs = fitted(low, high)
+    multipliers = {multiplier for _, multiplier in (*CALIBRATION, *predicted)}
+    with workload(multipliers, warm_s + measured_s) as (live, folder):
+
+        def run_of(placement: str, multiplier: float) -> Point:
+            say(f"{placement} at {multiplier:g}")
+            seen = watched(live, folder, placement, multiplier, warm_s + measured_s, say)
+            return _point(live, RATE_PER_S * multiplier, seen.since(seen.looks[0].at_s + warm_s))
+
+        say("warming up")
+        run_of(*CALIBRATION[0])
+        costs = fitted(*(run_of(*one) for one in CALIBRATION))
         rows = []
         for placement, multiplier in predicted:
-            real = _run(live, placement, multiplier, warm_s, measured_s, say)
-            rows += _compared(placement, multiplier, costs, real)
+            rows += _compared(placement, multiplier, costs, run_of(placement, multiplier))
     table = Table("prediction", _COLUMNS, tuple(rows))
     return StudyReport(
         "prediction", tuple(_findings(table)), (table,), _drawn(), _setup(warm_s, measured_s)
     )
 
 
-def _run(
-    live: LiveSystem, placement: str, multiplier: float, warm_s: float, measured_s: float, say: Say
-) -> Point:
-    say(f"{placement} at {multiplier:g}")
-    text = deployment(placement, multiplier)
-    seen = live.watch("predicted", text, query_names(), warm_s + measured_s, say)
-    return _point(live, seen.since(seen.looks[0].at_s + warm_s))
-
-
-def _point(live: LiveSystem, seen: Watched) -> Point:
-    names = query_names()
+def _point(live: LiveSystem, rate_per_s: float, seen: Watched) -> Point:
     latencies = seen.latencies_s()
     return Point(
-        {name: seen.assignment[name] for name in names},
-        {name: seen.grown_per_s(name, "cpu_ms") / 1_000 for name in names},
-        {name: seen.grown_per_s(name, "rows_in") for name in names},
+        rate_per_s,
+        seen.assignment,
+        {name: seen.grown_per_s(name, "cpu_ms") / 1_000 for name in seen.assignment},
+        {name: seen.grown_per_s(name, "rows_in") for name in query_names()},
         {node: seen.mean_utilisation(node) for node in live.nodes},
         float(np.mean(latencies)) if latencies else float("nan"),
     )
 
 
 def fitted(low: Point, high: Point) -> dict[str, Cost]:
-    """The line through two runs for every fragment; no part of it is below zero."""
+    """The line through two runs for every fragment and intake; no part of it is below zero."""
     found = {}
     for name in low.loads:
-        more_per_s = high.rates_per_s[name] - low.rates_per_s[name]
-        per_rate = (high.loads[name] - low.loads[name]) / more_per_s if more_per_s > 0 else 0.0
-        per_rate = max(0.0, per_rate)
-        fixed = max(0.0, low.loads[name] - per_rate * low.rates_per_s[name])
-        found[name] = Cost(fixed, per_rate)
+        more = high.loads[name] - low.loads[name]
+        per_rate = max(0.0, more / (high.rate_per_s - low.rate_per_s))
+        found[name] = Cost(max(0.0, low.loads[name] - per_rate * low.rate_per_s), per_rate)
     return found
 
 
@@ -106,7 +106,7 @@ def simulated(
     """The utilisation of every node and the mean latency, batch by batch.
 
     A batch comes every round with what arrived since the last, and takes its turn on its node; the
-    oldest of its rows has waited a round by then.
+    oldest of its rows has waited a round by then. Intakes bring their rows in as often.
     """
     names = list(assignment)
     network = AbstractNetwork(
@@ -124,17 +124,26 @@ def simulated(
     return dict(zip(nodes, used.tolist(), strict=True)), ROUND_S + simulation.latencies().mean_s
 
 
+def taken_per_s(
+    costs: Mapping[str, Cost], assignment: Mapping[str, str], rate_per_s: float
+) -> float:
+    """How many rows all fragments together read: on a full node all of them fall behind alike."""
+    loads = dict.fromkeys(assignment.values(), 0.0)
+    for name, node in assignment.items():
+        loads[node] += costs[name].load(rate_per_s)
+    return sum(rate_per_s / max(1.0, loads[assignment[name]]) for name in query_names())
+
+
 def _compared(
     placement: str, multiplier: float, costs: Mapping[str, Cost], real: Point
 ) -> list[tuple[Value, ...]]:
     rate_per_s = RATE_PER_S * multiplier
     nodes = list(real.utilisation)
     used, latency_s = simulated(costs, real.assignment, rate_per_s, nodes)
-    kept_up = max(used.values()) < 1.0
-    offered = rate_per_s * len(real.assignment)
+    through_per_s = taken_per_s(costs, real.assignment, rate_per_s)
     pairs = [
         *((f"utilisation of {node}", used[node], real.utilisation[node]) for node in nodes),
-        ("rows/s", offered if kept_up else float("nan"), sum(real.rates_per_s.values())),
+        ("rows/s", through_per_s, sum(real.taken_per_s.values())),
         ("latency, s", latency_s, real.latency_s),
     ]
     return [

@@ -2,23 +2,31 @@
 
 The source ran 160 aggregates over ten substreams of a packet trace on five machines. Here are
 twelve over three on two nodes of a core each, because every fragment costs a batch every few
-seconds, whatever it aggregates; the aggregates are of the source's kinds.
+seconds, whatever it aggregates; the aggregates are of the source's kinds. The substreams are
+stretches of a recording: packets come as often as its records did.
 """
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 from penstock.studies.figures import Figure
 from penstock.studies.live_system import LiveSystem, Watched, live_system
+from penstock.studies.recording import Stretch, replayed, write_packets
 from penstock.studies.report import Row, Runner, Say, StudyReport, Table, Value
 from penstock.studies.running import one_by_one
 
 STRATEGIES = ("rod", "largest-load", "connected", "random", "max-rate")
 NODES = 2
-_SUBSTREAMS = 3
+_SUBSTREAMS = (Stretch("dns", 0), Stretch("dns", 400), Stretch("dns", 800))
 RATE_PER_S = 1_500
 _MULTIPLIERS = (0.5, 1.0, 2.0, 3.0)
 _WARM_S, _MEASURED_S = 30.0, 30.0
 _MAX_LATENCY_S = 20
+_SPARE_S = 20
 ROUND_S = _MAX_LATENCY_S / 4
 _COLUMNS = (
     "strategy",
@@ -40,28 +48,37 @@ AGGREGATES = {
 """Keys and window of the aggregates over each substream; all count packets and their mean size."""
 
 
-def deployment(strategy: str, multiplier: float) -> str:
-    """The workload as a deployment file."""
+def write_substreams(folder: Path, multipliers: Iterable[float], seconds: float) -> None:
+    """Writes what the workload reads at each of these multipliers."""
+    for multiplier in multipliers:
+        for number, stretch in enumerate(_SUBSTREAMS):
+            counts = stretch.rates_per_s(int(seconds) + _SPARE_S, RATE_PER_S * multiplier)
+            write_packets(_substream(folder, number, multiplier), counts, seed=number)
+
+
+def _substream(folder: Path, number: int, multiplier: float) -> Path:
+    return folder / f"packets-{number}-{multiplier:g}.parquet"
+
+
+def deployment(folder: Path, strategy: str, multiplier: float) -> str:
+    """The workload as a deployment file that reads its substreams from a folder."""
     streams = "".join(
-        f"  packets_{number}:\n"
-        f"    source: {{generate: packets, rate: {RATE_PER_S * multiplier:g}, hosts: 200, "
-        f"seed: {number}, speedup: 1}}\n"
-        f"    lateness: 1s\n"
-        for number in range(_SUBSTREAMS)
+        replayed(f"packets_{number}", _substream(folder, number, multiplier))
+        for number in range(len(_SUBSTREAMS))
     )
     queries = "".join(
         f"  {name}_{number}:\n"
         f'    sql: "SELECT {keys}, window.end AS at, count(*) AS packets, avg(bytes) AS size '
         f'FROM packets_{number} GROUP BY {keys}, {window}"\n'
         f"    max_latency: {_MAX_LATENCY_S}s\n"
-        for number in range(_SUBSTREAMS)
+        for number in range(len(_SUBSTREAMS))
         for name, (keys, window) in AGGREGATES.items()
     )
     return f"streams:\n{streams}queries:\n{queries}placement: {strategy}\n"
 
 
 def query_names() -> list[str]:
-    return [f"{name}_{number}" for number in range(_SUBSTREAMS) for name in AGGREGATES]
+    return [f"{name}_{number}" for number in range(len(_SUBSTREAMS)) for name in AGGREGATES]
 
 
 def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
@@ -70,14 +87,13 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     multipliers = _MULTIPLIERS[:1] if quick else _MULTIPLIERS
     warm_s, measured_s = (15.0, 15.0) if quick else (_WARM_S, _MEASURED_S)
     rows: list[tuple[Value, ...]] = []
-    with live_system(NODES) as system:
+    with workload(multipliers, warm_s + measured_s) as (system, folder):
         say("warming up")
-        _watched(system, strategies[0], multipliers[0], warm_s, say)
+        watched(system, folder, strategies[0], multipliers[0], warm_s, say)
         for multiplier in multipliers:
             for strategy in strategies:
-                name = f"{strategy} at {multiplier:g}"
-                say(name)
-                seen = _watched(system, strategy, multiplier, warm_s + measured_s, say)
+                say(f"{strategy} at {multiplier:g}")
+                seen = watched(system, folder, strategy, multiplier, warm_s + measured_s, say)
                 first_s = seen.looks[0].at_s
                 rows.append((strategy, multiplier, *_figures(system, seen.since(first_s + warm_s))))
     table = Table("traffic", _COLUMNS, tuple(rows))
@@ -86,10 +102,21 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     )
 
 
-def _watched(
-    system: LiveSystem, strategy: str, multiplier: float, seconds: float, say: Say
+@contextmanager
+def workload(multipliers: Iterable[float], seconds: float) -> Iterator[tuple[LiveSystem, Path]]:
+    """A running system, and a folder with what the workload reads for so long."""
+    with tempfile.TemporaryDirectory(prefix="penstock-study-") as name:
+        folder = Path(name)
+        write_substreams(folder, multipliers, seconds)
+        with live_system(NODES) as system:
+            yield system, folder
+
+
+def watched(
+    system: LiveSystem, folder: Path, strategy: str, multiplier: float, seconds: float, say: Say
 ) -> Watched:
-    text = deployment(strategy, multiplier)
+    """The workload at work, placed by one strategy."""
+    text = deployment(folder, strategy, multiplier)
     return system.watch(strategy.replace("-", "_"), text, query_names(), seconds, say)
 
 
@@ -172,8 +199,8 @@ def _drawn() -> tuple[Figure, ...]:
 
 def _setup(warm_s: float, measured_s: float) -> str:
     return (
-        f"{NODES} nodes of one core on one machine, {_SUBSTREAMS} packet streams "
-        f"(self-similar, Hurst parameter 0.8) of {RATE_PER_S:,} packets a second times the "
+        f"{NODES} nodes of one core on one machine, {len(_SUBSTREAMS)} packet streams that come "
+        f"as a recorded DNS log did, scaled to {RATE_PER_S:,} packets a second times the "
         f"multiplier, {len(AGGREGATES)} aggregates over each, results within {_MAX_LATENCY_S} s "
         f"wanted (a batch every {ROUND_S:g} s). Measured for {measured_s:g} s after "
         f"{warm_s:g} s. Latency: from the entry of the oldest row of a batch until its results "

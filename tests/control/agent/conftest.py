@@ -22,6 +22,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_CHECK_EVERY_S", 0.0)
     monkeypatch.setattr(module, "_SAMPLE_EVERY_S", 0.02)
     monkeypatch.setattr(module, "_RENEW_EVERY_S", 0.05)
+    monkeypatch.setattr(module, "_STOP_AGAIN_AFTER_S", 0.05)
 
 
 @pytest.fixture
@@ -31,14 +32,15 @@ def worker() -> ToyWorker:
 
 @pytest.fixture
 def make(catalog: TroubledCatalog, worker: ToyWorker) -> Callable[..., Agent]:
-    """Makes agents of node a."""
+    """Makes agents, of node a and of the worker above if nothing else is said."""
     asked = submission()
     names = {"readings": "intake", "peaks": "fragment"}
     units = [UnitRecord(name, kind, 1) for name, kind in names.items()]  # type: ignore[arg-type]
     catalog.add(vars(asked), units)
 
-    def agent(lease_s: float = 20.0, name: str = "a") -> Agent:
-        return Agent(NodeRecord(name, 2, 1 << 30, pid=os.getpid()), catalog, worker, lease_s)
+    def agent(lease_s: float = 20.0, name: str = "a", own: ToyWorker | None = None) -> Agent:
+        node = NodeRecord(name, 2, 1 << 30, pid=os.getpid())
+        return Agent(node, catalog, own or worker, lease_s)
 
     return agent
 

@@ -117,9 +117,12 @@ class Channel:
         if start <= self.head() and not self.entry(start).exists():
             raise self._missing(start)
 
-    def register(self, reader: str) -> None:
-        """Makes ``reader`` one for whom data is kept; one already known keeps its place."""
-        create_once(self._reader(reader), sealed(0))
+    def register(self, reader: str) -> bool:
+        """Makes ``reader`` one for whom data is kept; whether it was not one before.
+
+        One already known keeps its place.
+        """
+        return create_once(self._reader(reader), sealed(0))
 
     def forget(self, reader: str) -> None:
         """Keeps nothing for ``reader`` any more."""

@@ -9,42 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from control.made_up import submission
 from control.toys import ToyWorker, TroubledCatalog, raising, started
-from control.waiting import until
-from penstock.control import agent as module
 from penstock.control.agent import Agent
 from penstock.control.controller import Controller, MoveRequest
 from penstock.control.home import Home
 from penstock.control.records import MoveRecord, NodeRecord, UnitRecord
 from penstock.errors import RunError
+from waiting import until
 
 STUCK = "a could not stop peaks: it hangs"
-
-
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_LOOK_EVERY_S", 0.01)
-    monkeypatch.setattr(module, "_CHECK_EVERY_S", 0.0)
-    monkeypatch.setattr(module, "_RENEW_EVERY_S", 0.05)
-    monkeypatch.setattr(module, "_STOP_AGAIN_AFTER_S", 0.05)
-
-
-@pytest.fixture
-def worker() -> ToyWorker:
-    return ToyWorker()
-
-
-@pytest.fixture
-def make(catalog: TroubledCatalog, worker: ToyWorker) -> Callable[..., Agent]:
-    asked = submission()
-    units = [UnitRecord("readings", "intake", 1), UnitRecord("peaks", "fragment", 1)]
-    catalog.add(vars(asked), units)
-
-    def agent(name: str = "a", own: ToyWorker | None = None) -> Agent:
-        return Agent(NodeRecord(name, 1, 1 << 30), catalog, own or worker, 20.0)
-
-    return agent
 
 
 def the(catalog: TroubledCatalog, name: str = "peaks") -> UnitRecord:
@@ -90,7 +63,7 @@ def test_its_move_fails_and_it_stays_where_it_was(
     home = Home(tmp_path / "system")
     home.prepare()
     controller, other = Controller(home, catalog), ToyWorker()
-    with started(make()), started(make("b", other)):
+    with started(make()), started(make(name="b", own=other)):
         until(lambda: len(catalog.nodes()) == 2)
         catalog.assign(the(catalog), "a")
         until(lambda: runs(catalog))
@@ -143,7 +116,7 @@ def test_the_pause_of_a_move_is_measured(
     home = Home(tmp_path / "system")
     home.prepare()
     controller, other = Controller(home, catalog), ToyWorker()
-    with started(make()), started(make("b", other)):
+    with started(make()), started(make(name="b", own=other)):
         until(lambda: len(catalog.nodes()) == 2)
         catalog.assign(the(catalog), "a")
         until(lambda: runs(catalog))

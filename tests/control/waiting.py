@@ -1,5 +1,0 @@
-"""Waiting for what other threads bring about."""
-
-from waiting import until
-
-__all__ = ["until"]
