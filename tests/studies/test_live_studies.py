@@ -103,7 +103,7 @@ def test_the_simulator_uses_what_was_measured() -> None:
 
 
 def test_on_a_full_node_fragments_fall_behind() -> None:
-    names = traffic.query_names()
+    names = traffic.query_names(prediction.AGGREGATES)
     costs = dict.fromkeys(names, prediction.Cost(0.0, 0.001))
     nodes = dict.fromkeys(names[1:], "n2") | {names[0]: "n1"}
     assert prediction.taken_per_s(costs, nodes, 10) == pytest.approx(10 * len(names))

@@ -22,7 +22,9 @@ from penstock.studies.traffic import RATE_PER_S, ROUND_S, query_names, watched, 
 
 CALIBRATION = (("rod", 0.5), ("rod", 2.0))
 PREDICTED = (("rod", 1.0), ("largest-load", 1.5), ("connected", 1.0))
-_WARM_S, _MEASURED_S = 30.0, 40.0
+_WARM_S, _MEASURED_S = 40.0, 60.0
+AGGREGATES = ("second_by_source", "last_10s_by_source")
+"""The two whose work grows with rows. That by pairs of hosts grows with the pairs seen instead."""
 _SIMULATED_S = 10_000.0
 _AIM = 0.15
 _COLUMNS = ("placement", "multiplier", "quantity", "predicted", "measured", "error")
@@ -63,7 +65,8 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
 
         def run_of(placement: str, multiplier: float) -> Point:
             say(f"{placement} at {multiplier:g}")
-            seen = watched(live, folder, placement, multiplier, warm_s + measured_s, say)
+            seconds = warm_s + measured_s
+            seen = watched(live, folder, placement, multiplier, seconds, say, AGGREGATES)
             return _point(live, RATE_PER_S * multiplier, seen.since(seen.looks[0].at_s + warm_s))
 
         say("warming up")
@@ -84,7 +87,7 @@ def _point(live: LiveSystem, rate_per_s: float, seen: Watched) -> Point:
         rate_per_s,
         seen.assignment,
         {name: seen.grown_per_s(name, "cpu_ms") / 1_000 for name in seen.assignment},
-        {name: seen.grown_per_s(name, "rows_in") for name in query_names()},
+        {name: seen.grown_per_s(name, "rows_in") for name in query_names(AGGREGATES)},
         {node: seen.mean_utilisation(node) for node in live.nodes},
         float(np.mean(latencies)) if latencies else float("nan"),
     )
@@ -131,7 +134,7 @@ def taken_per_s(
     loads = dict.fromkeys(assignment.values(), 0.0)
     for name, node in assignment.items():
         loads[node] += costs[name].load(rate_per_s)
-    return sum(rate_per_s / max(1.0, loads[assignment[name]]) for name in query_names())
+    return sum(rate_per_s / max(1.0, loads[assignment[name]]) for name in query_names(AGGREGATES))
 
 
 def _compared(
@@ -187,7 +190,7 @@ def _drawn() -> tuple[Figure, ...]:
 
 def _setup(warm_s: float, measured_s: float) -> str:
     return (
-        "The workload of the study traffic. Calibrated by "
+        "The aggregates by source of the study traffic. Calibrated by "
         + " and ".join(f"{name} at {multiplier:g}" for name, multiplier in CALIBRATION)
         + f" times its rates, {measured_s:g} s each after {warm_s:g} s; utilisation is of a node's "
         "one core, latency of the oldest row of a batch until its results are out."
