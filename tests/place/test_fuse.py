@@ -223,6 +223,41 @@ def test_a_stream_that_is_a_result_itself() -> None:
     assert fragment == Fragment("readings", ("readings",), (), "readings", queries=("all_of_it",))
 
 
+def on_nodes(nodes: dict[str, str], *operators: Operator) -> dict[str, str]:
+    """The fragments, of which every result is wanted, with queries on these nodes."""
+    results = [name for one in operators for name in one.outputs]
+    queries = tuple(Query(f"q_{one}", one, MemorySink(), on=nodes.get(one)) for one in results)
+    found = fuse(Network((READINGS, OFFERS), operators, queries))
+    return {one.output: " ".join(one.inputs) for one in found}
+
+
+def test_what_is_to_run_elsewhere_is_read() -> None:
+    first = filtered("first", ROWS)
+    second = filtered("second", read("first"))
+    third = filtered("third", read("second"))
+    chain = (first, second, third)
+    alone = dict.fromkeys(("first", "second", "third"), "readings")
+    assert on_nodes({}, *chain) == alone
+    assert on_nodes({"first": "a", "third": "a"}, *chain) == alone
+    assert on_nodes({"first": "a", "third": "b"}, *chain) == alone | {
+        "second": "first",
+        "third": "first",
+    }
+    assert on_nodes({"first": "a", "second": "b", "third": "a"}, *chain) == alone | {
+        "second": "first",
+        "third": "second",
+    }
+
+
+def test_a_join_of_results_of_two_nodes_reads_both() -> None:
+    left, right = filtered("left", ROWS), filtered("right", ROWS)
+    both = Union("both", (read("left"), read("right")))
+    found = on_nodes({"left": "a", "right": "b"}, left, right, both)
+    assert found == {"left": "readings", "right": "readings", "both": "left right"}
+    found = on_nodes({"left": "a", "right": "b", "both": "a"}, left, right, both)
+    assert found["both"] == "readings right"
+
+
 def test_a_database_write_hands_on_what_it_reads() -> None:
     high = filtered("high", ROWS)
     saved = SqlWrite("saved", input_of(high), DATABASE, "high")

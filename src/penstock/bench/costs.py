@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import statistics
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 
 from penstock.bench.report import Case, Report, limited, machine
 from penstock.bench.side import Side, workload
-from penstock.load.bridge import READING
+from penstock.load.costs import READING, measured_costs
 
 _BASE = "SELECT auction, price, ts FROM bids WHERE price < 0"
 _BASE_JOIN = (
@@ -109,17 +109,21 @@ def _cases(measure: _Measure, events: int) -> Iterator[Case]:
 
 
 def write_table(report: Report) -> None:
-    """Keeps the figures where ``penstock explain`` finds them.
-
-    A kind whose cost is too small to tell apart from reading is left out, not called free.
-    """
-    measured = {
-        case.case: round(case.value, 3)
-        for case in report.cases
-        if case.case in (READING, *QUERIES) and case.value > 0
-    }
+    """Keeps the figures where ``penstock explain`` finds them."""
+    measured = {case.case: case.value for case in report.cases}
     if "filter" in measured:
         measured["switch"] = measured["filter"]
-    table = {"cost_us": measured, "machine": machine(), "date": f"{datetime.now(UTC):%Y-%m-%d}"}
+    keep_costs(measured, (READING, *QUERIES, "switch"))
+
+
+def keep_costs(measured: Mapping[str, float], kinds: Sequence[str]) -> None:
+    """Replaces the costs of these kinds in the table that comes with Penstock.
+
+    A kind whose cost is too small to be told apart from nothing is left out, not called free.
+    """
+    known = {kind: cost for kind, cost in measured_costs().cost_us.items() if kind not in kinds}
+    news = {kind: round(measured[kind], 3) for kind in kinds if measured.get(kind, 0.0) > 0}
+    date = f"{datetime.now(UTC):%Y-%m-%d}"
+    table = {"cost_us": known | news, "machine": machine(), "date": date}
     target = Path(str(files("penstock.load") / "costs.json"))
     target.write_text(json.dumps(table, indent=2) + "\n", encoding="utf-8")

@@ -9,6 +9,7 @@ from typing import Any
 from penstock.bench.correlation import correlation
 from penstock.bench.costs import costs, write_table
 from penstock.bench.handover import handover
+from penstock.bench.hop import hop
 from penstock.bench.overhead import overhead
 from penstock.bench.placement import placement
 from penstock.bench.report import Report
@@ -46,6 +47,7 @@ BENCHES: Mapping[str, Callable[[bool], Mapping[str, Any]]] = {
     "costs": _reported(_kept_costs),
     "placement": _reported(placement),
     "handover": _reported(handover),
+    "hop": _reported(hop),
     "correlation": _reported(correlation),
     "simulator": _reported(simulator),
 }

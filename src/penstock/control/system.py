@@ -126,7 +126,10 @@ def _units(deployment: Deployment, submission: int) -> list[Unit]:
 
 
 def _written_node(network: Network, fragment: Fragment) -> str | None:
-    """The node that the queries of a fragment are written to run on; they have to agree."""
+    """The node that the queries of a fragment are written to run on.
+
+    Those of one result have to agree; otherwise there is a fragment for each.
+    """
     made = {name for operator in fragment.operators for name in operator.outputs}
     wished = [(query.name, query.on) for query in network.queries if query.on]
     wished = [(name, on) for name, on in wished if network.query(name).stream in made]
@@ -135,7 +138,7 @@ def _written_node(network: Network, fragment: Fragment) -> str | None:
         if node != first_node:
             raise InputError(
                 f"{first} is to run on {first_node} and {name} on {node}, "
-                f"but both end in the fragment {fragment.name}, which runs on one node",
+                f"but both are the result of the fragment {fragment.name}, which runs on one node",
                 hint="Write the same node for both, or leave on: out of one of them.",
             )
     return wished[0][1] if wished else None

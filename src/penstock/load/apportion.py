@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from penstock.load.bridge import READING
-from penstock.load.costs import CostTable
+from penstock.load.costs import READING, CostTable
 from penstock.model.fragments import Fragment
 from penstock.model.operators import Aggregate, Map, Operator, Union
 

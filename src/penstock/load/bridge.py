@@ -14,16 +14,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from penstock.errors import InputError, listed
-from penstock.load.costs import CostTable
+from penstock.load.costs import READING, TRANSFER, CostTable
 from penstock.load.estimate import estimate
 from penstock.model.abstract import AbstractInput, AbstractNetwork, AbstractNode, AbstractOperator
 from penstock.model.estimates import OperatorEstimate
 from penstock.model.fragments import Fragment
 from penstock.model.network import Network, NodeSpec
 from penstock.model.operators import Operator, SqlRead
-
-READING = "reading"
-"""The kind under which a table of costs keeps what a fragment needs to read a row."""
 
 
 def abstract_network(
@@ -66,6 +63,7 @@ def abstract_network(
         ),
         operators,
         tuple(AbstractNode(node.name, float(node.cores)) for node in nodes),
+        transfer_cost_s=(costs.of(TRANSFER) or 0.0) / 1e6,
     )
 
 

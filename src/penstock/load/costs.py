@@ -13,6 +13,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 
+READING = "reading"
+"""The kind that stands for what a fragment needs to read a row."""
+
+TRANSFER = "transfer"
+"""The kind that stands for what a row costs more when its reader is on another node."""
+
 
 @dataclass(frozen=True)
 class CostTable:

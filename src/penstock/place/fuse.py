@@ -8,7 +8,8 @@ state, opaque code or a change of the event-time column behind it in its fragmen
   state, and its watermark is exact;
 - before a union of several settled results;
 - after a settled result that is wanted more than once, and before a switch of which several cases
-  are wanted if its input is settled: it is computed once and read by all.
+  are wanted if its input is settled: it is computed once and read by all;
+- after the result of a query that is to run on one node, before what is to run on another.
 
 Other stateless work read by several is repeated instead: that costs less than a hop. Operators
 whose results nobody wants run nowhere.
@@ -46,6 +47,8 @@ class _Fusion:
         self._uses = Counter(self._wanted)
         self._uses.update(input.stream for one in self._working for input in one.inputs)
         self._settled = {stream.name: False for stream in network.streams}
+        self._written = {self._real(one.stream): one.on for one in network.queries if one.on}
+        self._behind: dict[str, set[str]] = {}
         self._cut: set[str] = set()
 
     def _real(self, stream: str) -> str:
@@ -70,6 +73,7 @@ class _Fusion:
     def fragments(self) -> tuple[Fragment, ...]:
         for operator in self._working:
             self._cut_before(operator)
+            self._keep_to_nodes(operator)
             settled = (
                 operator.stateful
                 or operator.opaque
@@ -92,6 +96,21 @@ class _Fusion:
         splits = sum(self._uses[stream] > 0 for stream in operator.outputs) > 1
         if operator.stateful or merges or splits:
             self._cut |= settled
+
+    def _keep_to_nodes(self, operator: Operator) -> None:
+        """Cuts behind an operator until all that has a node in its fragment has the same.
+
+        ``_behind`` has the results with a node in the fragment that a result would be part of.
+        """
+        found = {name for one in operator.inputs for name in self._behind.get(one.stream, ())}
+        found -= self._cut
+        for stream in operator.outputs:
+            own = self._written.get(stream)
+            nodes = {self._written[name] for name in found} | ({own} if own else set())
+            if len(nodes) > 1:
+                self._cut |= {name for name in found if self._written[name] != own}
+                found -= self._cut
+            self._behind[stream] = found | ({stream} if own else set())
 
     def _order(self) -> list[str]:
         ends = self._wanted | self._cut

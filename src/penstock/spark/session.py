@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from py4j.java_gateway import JavaClass
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from penstock.spark.archive import archive_options, spark_home
@@ -48,6 +50,8 @@ STREAMING = {
 
 QUIET = {
     "spark.ui.showConsoleProgress": "false",
+    # Spark describes every batch for its pages, which nobody looks at: in few words, then.
+    "spark.sql.ui.explainMode": "simple",
     "spark.ui.retainedJobs": "10",
     "spark.ui.retainedStages": "10",
     "spark.ui.retainedTasks": "100",
@@ -69,6 +73,15 @@ ROWS = {
     "spark.hadoop.parquet.summary.metadata.level": "NONE",
 }
 
+_HADOOP_KEYS = (
+    "io.file.buffer.size",
+    *(
+        key.removeprefix("spark.hadoop.")
+        for key in (*STREAMING, *ROWS)
+        if key.startswith("spark.hadoop.")
+    ),
+)
+
 LOOPBACK = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -87,7 +100,26 @@ def start_session(name: str, options: SessionOptions, log: Path | None = None) -
     with _stderr_to(log):
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("WARN" if log else "ERROR")
+    _drop_hadoop_defaults(session)
     return session
+
+
+def _drop_hadoop_defaults(session: SparkSession) -> None:
+    """Leaves of Hadoop's configuration what is set here.
+
+    Spark copies all of it several times for every batch, and sends it to tasks with every operator
+    that has state; nearly all of it are 1,200 defaults that the code has built in anyway.
+    """
+    # Its first use would bring the defaults back.
+    context = session.sparkContext
+    gateway = SparkContext._gateway
+    assert gateway is not None
+    JavaClass("org.apache.hadoop.mapred.JobConf", gateway._gateway_client)(False)
+    known = context._jsc.hadoopConfiguration()
+    kept = {key: known.get(key) for key in _HADOOP_KEYS}
+    known.clear()
+    for key, value in kept.items():
+        known.set(key, value)
 
 
 def settings(options: SessionOptions, java: Java) -> dict[str, str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from penstock.control.client import Client, await_that
+from penstock.control.client import Client
 from penstock.control.home import Home
 from penstock.control.launch import bring_down, bring_up
 from penstock.errors import RunError
@@ -18,7 +18,6 @@ from penstock.model.network import NodeSpec
 from penstock.spark.channels.channel import Channel
 
 _LOOK_EVERY_S = 1.0
-_DROPPED_WITHIN_S = 60.0
 _READER = "study"
 _MEMORY_BYTES = 1536 << 20
 
@@ -110,7 +109,7 @@ class LiveSystem:
     ) -> Watched:
         """Submits a deployment, watches it for so long, or until it has finished, and drops it."""
         known = len(self._moves())
-        channels = {query: self._channel(query) for query in queries}
+        channels = {query: self.channel(query) for query in queries}
         submitted_s = time.time()
         self.client.submit(name, "yaml", text, str(self._home.path))
         looks: list[Look] = []
@@ -129,10 +128,11 @@ class LiveSystem:
             say(f"{name}: {len(delivered)} batches of results, {unread:,} rows unread")
         moves = self._moves()[known:]
         assignment = {one["name"]: str(one["node"]) for one in fragments}
-        self._drop(name)
+        self.client.drop(name)
         return Watched(submitted_s, tuple(looks), tuple(delivered), assignment, tuple(moves))
 
-    def _channel(self, query: str) -> Channel:
+    def channel(self, query: str) -> Channel:
+        """The channel of a result or a stream, which keeps what is in it from now on."""
         channel = Channel.open(self._home.state / "channels" / query)
         channel.register(_READER)
         return channel
@@ -161,13 +161,6 @@ class LiveSystem:
                 if manifest.rows and manifest.arrived_s is not None:
                     yield Delivered(query, at_s, at_s - manifest.arrived_s, manifest.rows)
             channel.advance(_READER, places[query])
-
-    def _drop(self, name: str) -> None:
-        def gone() -> dict[str, Any] | None:
-            return None if self.client.get("/api/fragments") else {}
-
-        self.client.drop(name)
-        await_that(gone, _DROPPED_WITHIN_S, f"{name} was dropped and has not stopped")
 
 
 def _are_finished(units: Sequence[Mapping[str, Any]]) -> bool:

@@ -1,0 +1,43 @@
+"""The hop bench: what it submits, and what it keeps of what it found."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from penstock.bench import costs
+from penstock.bench.hop import LAYOUTS, deployments
+from penstock.control.records import Submission
+from penstock.control.system import assembled
+
+SOURCE = "generate: packets, seconds: 1"
+
+
+@pytest.mark.parametrize(
+    ("layout", "expected"),
+    [
+        (LAYOUTS[0], {"counted": "n1"}),
+        (LAYOUTS[1], {"large": "n1", "counted": "n1"}),
+        (LAYOUTS[2], {"large": "n1", "counted": "n2"}),
+    ],
+)
+def test_a_layout_is_so_many_fragments(layout: str, expected: dict[str, str]) -> None:
+    system = assembled(
+        Submission(number, f"s{number}", "yaml", text, ".")
+        for number, text in enumerate(deployments(layout, SOURCE), 1)
+    )
+    assert {one.name: one.on for one in system.units.values() if one.fragment} == expected
+
+
+def test_only_measured_kinds_are_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = dict(costs.measured_costs().cost_us)
+    monkeypatch.setattr(costs, "files", lambda _package: tmp_path)
+    costs.keep_costs({"transfer": 0.5004, "hop": 2.0}, ("transfer",))
+    kept = json.loads((tmp_path / "costs.json").read_text())["cost_us"]
+    assert kept == before | {"transfer": 0.5}
+    costs.keep_costs({"transfer": 0.0, "join": 3.0}, ("transfer", "join"))
+    kept = json.loads((tmp_path / "costs.json").read_text())["cost_us"]
+    assert "transfer" not in kept, "too small to be told apart from nothing"
+    assert kept["join"] == 3.0
