@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,6 +29,25 @@ def deployment(settings: str) -> str:
     )
 
 
+class Planners(Executor):
+    """Make a plan at once, or when they are let."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Callable[[], None]] = []
+        self.holds_back = False
+
+    def submit(self, work: Callable[..., Any], /, *given: Any, **_more: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        self.waiting.append(lambda: future.set_result(work(*given)))
+        if not self.holds_back:
+            self.let()
+        return future
+
+    def let(self) -> None:
+        while self.waiting:
+            self.waiting.pop()()
+
+
 class System:
     """Two nodes, with all fragments on the first, and what is measured there."""
 
@@ -41,7 +63,8 @@ class System:
         for unit in catalog.units():
             catalog.assign(unit, "n1")
             catalog.report(unit.name, unit.epoch + 1, "running")
-        self.balancer = Balancer(catalog, self.controller)
+        self.planners = Planners()
+        self.balancer = Balancer(catalog, self.controller, self.planners)
 
     def measure(self, **loads: list[float]) -> None:
         """Samples up to now, every two seconds, of fragments with these loads in cores."""
@@ -120,3 +143,43 @@ def test_suggestions_move_nothing(tmp_path: Path, catalog: TroubledCatalog) -> N
     told = [one for one in catalog.events() if one.kind == "suggest"]
     assert len(told) == 2
     assert all(one.text.startswith("to n2: correlation with the rest of n1") for one in told)
+
+
+def test_a_plan_may_take_a_while(system: System) -> None:
+    system.measure(**BURSTS)
+    system.planners.holds_back = True
+    system.balancer.tick(system.now_s)
+    system.balancer.tick(system.now_s + 4.0)
+    assert not system.moves()
+    system.planners.let()
+    system.balancer.tick(system.now_s + 4.1)
+    assert len(system.moves()) == 2
+
+
+def test_a_plan_that_takes_too_long_is_thrown_away(system: System) -> None:
+    system.measure(**BURSTS)
+    system.planners.holds_back = True
+    for after_s in (0.0, 4.9, 5.1, 8.0):
+        system.balancer.tick(system.now_s + after_s)
+    told = [one for one in system.catalog.events() if one.kind == "late plan"]
+    assert [one.text for one in told] == ["no plan after 5 s; everything stays where it is"]
+    assert len(system.planners.waiting) == 1, "no other is asked for meanwhile"
+    system.planners.let()
+    system.balancer.tick(system.now_s + 9.0)
+    assert not system.moves()
+    system.now_s += 30.0
+    system.measure(**BURSTS)
+    system.planners.holds_back = False
+    system.balancer.tick(system.now_s)
+    assert system.moves(), "the next is taken"
+
+
+def test_a_plan_for_what_has_changed_meanwhile_is_thrown_away(system: System) -> None:
+    system.measure(**BURSTS)
+    system.planners.holds_back = True
+    system.balancer.tick(system.now_s)
+    moved = next(one for one in system.catalog.units() if one.name == "a")
+    system.catalog.assign(moved, "n2")
+    system.planners.let()
+    system.balancer.tick(system.now_s + 0.5)
+    assert not system.moves()

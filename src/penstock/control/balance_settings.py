@@ -15,7 +15,8 @@ from penstock.model.durations import duration_us
 class BalanceSettings:
     """How a system is balanced, as ``balance:`` in a deployment file says.
 
-    Loads are series of ``samples`` means over ``sample_s`` each, up to now.
+    Loads are series of ``samples`` means over ``sample_s`` each, up to now. A plan that is not
+    there after ``planning_s`` is not carried out.
     """
 
     policy: str = "off"
@@ -23,6 +24,7 @@ class BalanceSettings:
     samples: int = 10
     sample_s: float = 4.0
     suggest: bool = False
+    planning_s: float = 5.0
     thresholds: Thresholds = field(default_factory=Thresholds)
     guards: Guards = field(default_factory=Guards)
 
@@ -39,6 +41,7 @@ class BalanceSettings:
             "samples",
             "sample",
             "suggest",
+            "planning",
             "cooldown",
             "patience",
             "most_load",
@@ -61,6 +64,7 @@ class BalanceSettings:
             _whole(written, "samples", 10),
             duration_us(str(written.get("sample", "4s"))) / 1e6,
             bool(written.get("suggest", False)),
+            duration_us(str(written.get("planning", "5s"))) / 1e6,
             Thresholds(**{name: _number(written, name, 0.0) for name in limits if name in written}),
             Guards(
                 duration_us(str(written.get("cooldown", "30s"))) / 1e6,

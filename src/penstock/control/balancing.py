@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,22 +21,46 @@ from penstock.control.records import NodeRecord, UnitRecord
 from penstock.errors import PenstockError
 
 if TYPE_CHECKING:
-    from penstock.balance.plan import Move
+    from penstock.balance.plan import Move, MovePlan
 
 log = logging.getLogger(__name__)
 
 _LEAST_SAMPLES = 3
 
 
-class Balancer:
-    """Looks at a system now and then, and has moved what a policy wants moved."""
+@dataclass(frozen=True)
+class _Question:
+    """What a plan is wanted for: a system as it was at one time."""
 
-    def __init__(self, catalog: Catalog, controller: Controller) -> None:
+    settings: BalanceSettings
+    nodes: tuple[NodeRecord, ...]
+    units: tuple[UnitRecord, ...]
+    situation: Situation
+    asked_s: float
+
+    @property
+    def names(self) -> list[str]:
+        return [unit.name for unit in self.units]
+
+
+class Balancer:
+    """Looks at a system now and then, and has moved what a policy wants moved.
+
+    Plans are made in another thread: whoever calls :meth:`tick` has nodes to watch meanwhile. One
+    that takes longer than it may is thrown away, and everything stays where it is.
+    """
+
+    def __init__(
+        self, catalog: Catalog, controller: Controller, planners: Executor | None = None
+    ) -> None:
         self._catalog = catalog
         self._controller = controller
+        self._planners = planners or ThreadPoolExecutor(1, "plan")
         self._state = GuardState()
         self._looked_s = 0.0
         self._rng = np.random.default_rng(0)
+        self._asked: tuple[_Question, Future[MovePlan]] | None = None
+        self._is_late = False
 
     def settings(self) -> BalanceSettings:
         """Those of the newest submission that has some."""
@@ -45,32 +71,43 @@ class Balancer:
         return BalanceSettings()
 
     def tick(self, now_s: float) -> None:
-        """Decides if it is time to, and begins the moves."""
-        settings = self.settings()
+        """Asks for a plan if it is time to, and begins the moves of one that is there."""
+        if self._asked is None:
+            self._ask(self.settings(), now_s)
+        if self._asked is not None:
+            self._look_at(*self._asked, now_s)
+
+    def close(self) -> None:
+        """Asks for no more plans."""
+        self._planners.shutdown(wait=False, cancel_futures=True)
+
+    def _ask(self, settings: BalanceSettings, now_s: float) -> None:
         if settings.policy == "off" or now_s - self._looked_s < settings.every_s:
             return
         self._looked_s = now_s
         if self._catalog.moves(open_only=True):
             return
-        nodes = [node for node in self._catalog.nodes() if node.is_alive(now_s)]
-        units = [
+        nodes = tuple(node for node in self._catalog.nodes() if node.is_alive(now_s))
+        units = tuple(
             unit
             for unit in self._catalog.units()
             if unit.kind == "fragment" and unit.is_up and unit.state != "finished"
-        ]
+        )
         if len(nodes) > 1 and units:
-            self._balance(settings, nodes, units, now_s)
+            situation = self._situation(settings, nodes, units, now_s)
+            if situation is not None:
+                question = _Question(settings, nodes, units, situation, now_s)
+                self._is_late = False
+                self._asked = question, self._planners.submit(_planned, question, self._rng)
 
-    def _balance(
+    def _situation(
         self,
         settings: BalanceSettings,
         nodes: Sequence[NodeRecord],
         units: Sequence[UnitRecord],
         now_s: float,
-    ) -> None:
-        # Only now: what compiles the policies takes seconds to load.
-        from penstock.balance.policies import decide
-
+    ) -> Situation | None:
+        """Loads and places as they are; None while too little is known."""
         names = [unit.name for unit in units]
         series = measured_loads(
             {node.name: self._catalog.samples(node.name) for node in nodes},
@@ -80,7 +117,7 @@ class Balancer:
             now_s,
         )
         if series.shape[1] < _LEAST_SAMPLES:
-            return
+            return None
         numbers = {node.name: number for number, node in enumerate(nodes)}
         situation = Situation.of(
             series,
@@ -88,8 +125,33 @@ class Balancer:
             [float(node.cores) for node in nodes],
             [unit.pinned is None or unit.pinned != unit.node for unit in units],
         )
-        situation = rested(situation, names, settings.guards, self._state, now_s)
-        wanted = decide(settings.policy, situation, self._rng, settings.thresholds)
+        return rested(situation, names, settings.guards, self._state, now_s)
+
+    def _look_at(self, question: _Question, plan: Future[MovePlan], now_s: float) -> None:
+        limit_s = question.settings.planning_s
+        if not plan.done():
+            if now_s - question.asked_s > limit_s and not self._is_late:
+                self._is_late = True
+                text = f"no plan after {limit_s:g} s; everything stays where it is"
+                self._catalog.tell("late plan", question.settings.policy, text)
+            return
+        self._asked = None
+        if self._is_late or self._has_changed(question):
+            return
+        try:
+            wanted = plan.result()
+        except PenstockError as error:
+            log.warning("no plan could be made: %s", error)
+            return
+        self._carry_out(question, wanted, now_s)
+
+    def _has_changed(self, question: _Question) -> bool:
+        """Whether something has been moved since the plan was asked for."""
+        now = {unit.name: unit.epoch for unit in self._catalog.units()}
+        return any(now.get(unit.name) != unit.epoch for unit in question.units)
+
+    def _carry_out(self, question: _Question, wanted: MovePlan, now_s: float) -> None:
+        nodes, names, settings = question.nodes, question.names, question.settings
         plan, self._state = guarded(wanted, names, settings.guards, self._state, now_s)
         wishes = [
             MoveRequest(
@@ -112,6 +174,14 @@ class Balancer:
             self._controller.move(wishes)
         except PenstockError as error:
             log.warning("a plan could not be carried out: %s", error)
+
+
+def _planned(question: _Question, rng: np.random.Generator) -> MovePlan:
+    # Only now: what compiles the policies takes seconds to load.
+    from penstock.balance.policies import decide
+
+    settings = question.settings
+    return decide(settings.policy, question.situation, rng, settings.thresholds)
 
 
 def _reason(move: Move, nodes: Sequence[NodeRecord]) -> str:
