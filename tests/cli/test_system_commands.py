@@ -63,7 +63,7 @@ def said(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     monkeypatch.setattr(module.time, "localtime", lambda _: (1970, 1, 1, 9, 5, 7, 3, 1, 0))
 
     def run(arguments: str, columns: int = 300, **answers: Any) -> str:
-        monkeypatch.setattr(module, "_client", lambda _: ToyClient(answers))
+        monkeypatch.setattr(module, "connected", lambda _: ToyClient(answers))
         done = CliRunner().invoke(app, arguments.split(), env={"COLUMNS": str(columns)})
         assert done.exit_code == 0, done.output
         return done.output

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -142,6 +143,9 @@ class TestRows:
         assert answer.json() == {"next": 1, "ended": False, "rows": [{"x": 1}, {"x": None}]}
         answer = ami.ask("GET", "/api/streams/peaks/rows?after=1")
         assert answer.json() == {"next": 2, "ended": True, "rows": [{"x": 3}]}
+        os.utime(peaks.channel.entry(0), (0, 100.0))
+        answer = ami.ask("GET", "/api/streams/peaks/rows?since_s=101")
+        assert answer.json()["rows"] == [{"x": 3}]
         assert (answer.headers["X-Next"], answer.headers["X-Ended"]) == ("2", "true")
 
     def test_values_json_has_no_word_for_are_texts(self, ami: Api, peaks: RowWriter) -> None:

@@ -18,6 +18,7 @@ from penstock.cli.doctor_command import DOCTOR_EXAMPLES, doctor
 from penstock.cli.explain_command import EXPLAIN_EXAMPLES, explain
 from penstock.cli.failures import reported
 from penstock.cli.plan_command import PLAN_EXAMPLES, plan
+from penstock.cli.rows_command import ROWS_EXAMPLES, rows
 from penstock.cli.run_command import RUN_EXAMPLES, RunCommand, run
 from penstock.cli.simulate_command import SIMULATE_EXAMPLES, simulate
 from penstock.cli.study_command import STUDY_EXAMPLES, study
@@ -59,6 +60,7 @@ app.command(epilog=BENCH_EXAMPLES)(bench)
 app.command(epilog=UP_EXAMPLES)(up)
 for _command in (submit, ls, status, nodes, move, events, drop, logs, down):
     app.command(epilog=UP_EXAMPLES)(_command)
+app.command(epilog=ROWS_EXAMPLES)(rows)
 
 
 def _show_version(wanted: bool) -> None:

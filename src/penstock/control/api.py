@@ -199,10 +199,13 @@ def _add_results(app: FastAPI, controller: Controller) -> None:
         request: Request,
         name: str,
         after: Annotated[int | None, Query(ge=0, le=_MOST)] = None,
+        since_s: Annotated[float | None, Query(ge=0, le=_MOST)] = None,
         most_rows: Annotated[int, Query(ge=1, le=1_000_000)] = 10_000,
         wait_s: Annotated[float, Query(ge=0, le=30)] = 0.0,
     ) -> Response:
         channel = controller.channel(_stream(controller, name))
+        if after is None and since_s is not None:
+            after = channel.first_since(since_s)
         found = read_results(channel, after, most_rows, wait_s, time.sleep)
         headers = {"X-Next": str(found.next), "X-Ended": str(found.ended).lower()}
         if request.headers.get("accept") == ARROW:

@@ -156,6 +156,22 @@ class Client:
         rows = pa.ipc.open_stream(answer.content).read_all() if answer.content else None
         return rows, int(answer.headers["X-Next"]), answer.headers["X-Ended"] == "true"
 
+    def rows(
+        self, stream: str, after: int | None, since_s: float | None, wait_s: float
+    ) -> dict[str, Any]:
+        """Rows of a stream as plain values, the number to go on with, and whether that was all.
+
+        From batch ``after`` on, or from what came out at ``since_s`` or later, or all.
+        """
+        given: dict[str, float | int | None] = {
+            "after": after,
+            "since_s": since_s,
+            "wait_s": wait_s,
+        }
+        known = {name: value for name, value in given.items() if value is not None}
+        found: dict[str, Any] = self.get(f"/api/streams/{_part(stream)}/rows", **known)
+        return found
+
     def results(self, stream: str, patience_s: float | None = None) -> Iterator[pa.Table]:
         """Rows as they come, until the stream ends or nothing has come for so long."""
         at, ended = None, False

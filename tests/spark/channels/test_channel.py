@@ -170,6 +170,18 @@ def test_the_place_of_a_lost_batch_is_not_given_to_another(channel: Channel) -> 
         Writer(channel, 2)
 
 
+def test_batches_since_a_time(channel: Channel) -> None:
+    assert channel.first_since(0.0) == 0
+    writer = Writer(channel, 1)
+    for batch_id in range(5):
+        commit(writer, batch_id)
+        os.utime(channel.entry(batch_id), (0, 100.0 + 10 * batch_id))
+    found = [channel.first_since(time_s) for time_s in (0.0, 100.0, 101.0, 140.0, 141.0)]
+    assert found == [0, 0, 1, 4, 5]
+    channel.free(range(5), 3)
+    assert channel.first_since(0.0) == 3
+
+
 def test_a_reader_whose_batches_were_freed_is_told(channel: Channel) -> None:
     channel.register("slow")
     writer = Writer(channel, 1)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,6 +106,23 @@ class Channel:
     def oldest(self) -> int:
         """The number of the oldest batch still kept; 0 in an empty channel."""
         return min(self.sequences(), default=0)
+
+    def first_since(self, time_s: float) -> int:
+        """The number of the first batch committed at that time or later: the next if none was.
+
+        Logarithmic in what is kept, apart from listing it.
+        """
+        kept = self.sequences()
+        at = bisect_left(kept, time_s, key=self._committed_s)
+        if at < len(kept):
+            return kept[at]
+        return kept[-1] + 1 if kept else 0
+
+    def _committed_s(self, sequence: int) -> float:
+        try:
+            return self.entry(sequence).stat().st_mtime
+        except FileNotFoundError:
+            return 0.0  # Freed since: it was older than all that is left.
 
     def newer(self, start: int) -> Iterator[Manifest]:
         """The manifests from ``start`` on that are there already, opened one by one.

@@ -1,0 +1,72 @@
+"""``penstock rows``: what a running system has put out, and puts out."""
+
+from __future__ import annotations
+
+import json as json_text
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from penstock.cli.system_commands import HomeOption, connected
+
+if TYPE_CHECKING:
+    from penstock.control.client import Client
+
+ROWS_EXAMPLES = """\
+[bold]Examples[/bold]
+
+penstock rows heavy_homes                   all that is kept
+
+penstock rows heavy_homes --since 10min     from the last ten minutes on
+
+penstock rows heavy_homes --follow --json   for scripts, until the query ends
+"""
+
+_WAIT_S = 1.0
+
+
+def rows(
+    name: Annotated[str, typer.Argument(help="A query or a stream.")],
+    since: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="Only what came out so lately, as 10min.")
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Go on until it ends, or Ctrl-C.")
+    ] = False,
+    home: HomeOption = None,
+    json: Annotated[bool, typer.Option("--json", help="Print a JSON object a row.")] = False,
+) -> None:
+    """Show the rows of a query or a stream that the system still keeps, oldest first."""
+    from penstock.model.durations import duration_us
+
+    since_s = None if since is None else time.time() - duration_us(since) / 1e6
+    client = connected(home)
+    try:
+        for line in _lines(client, name, since_s, follow, json):
+            print(line, flush=follow)
+    except KeyboardInterrupt:
+        return
+    finally:
+        client.close()
+
+
+def _lines(
+    client: Client, name: str, since_s: float | None, follow: bool, json: bool
+) -> Iterator[str]:
+    at: int | None = None
+    while True:
+        answer = client.rows(name, at, since_s if at is None else None, _WAIT_S if follow else 0.0)
+        for row in answer["rows"]:
+            yield json_text.dumps(row) if json else _line(name, row)
+        is_all = not answer["rows"] and not follow
+        if answer["ended"] or is_all:
+            return
+        at = answer["next"]
+
+
+def _line(name: str, row: dict[str, Any]) -> str:
+    from penstock.cli.results import line
+
+    return line(name, row, ("" if value is None else str(value) for value in row.values()))
