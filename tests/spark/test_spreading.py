@@ -17,9 +17,9 @@ from pyspark.sql import SparkSession
 
 from penstock.errors import RunError, UnreachableError, UsageError
 from penstock.spark.exact_json import decoded, encoded
+from penstock.spark.masters import checked
 from penstock.spark.spreading import (
     Cluster,
-    checked,
     cluster,
     explained,
     installed,

@@ -101,7 +101,7 @@ def main(kind: str, home: str, *rest: str) -> int:
         guard_node(steps)
         return node_process.main([home, rest[0]])
     guard_controller(steps)
-    server.LocalHost = MortalHost  # type: ignore[misc]
+    hosts.LocalHost = MortalHost  # type: ignore[misc]
     return server.main([home, "0"])
 
 

@@ -20,7 +20,7 @@ _GIBIBYTE = 1 << 30
 FLAGSHIP = Path(__file__).parents[3] / "examples" / "ami" / "ami.yaml"
 
 
-def flagship_cases(quick: bool, say: Callable[[str], None]) -> list[Case]:
+def flagship_cases(say: Callable[[str], None]) -> list[Case]:
     """Runs the flagship as a user does and watches it from outside."""
     if not FLAGSHIP.exists():
         return []
@@ -28,12 +28,11 @@ def flagship_cases(quick: bool, say: Callable[[str], None]) -> list[Case]:
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as name:
         folder = Path(name)
         shutil.copy(FLAGSHIP, folder)
-        return _watched(folder, ["--speed", "max"] if quick else [])
+        return _watched(folder)
 
 
-def _watched(folder: Path, pace: list[str]) -> list[Case]:
+def _watched(folder: Path) -> list[Case]:
     command = [sys.executable, "-m", "penstock", "run", str(folder / FLAGSHIP.name), "--no-live"]
-    command += pace
     started_s = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     first_s: float | None = None

@@ -23,8 +23,7 @@ from penstock.spark.channels.channel import Channel
 _SIZES = {1_000: 1.0, 50_000: 2.0, 200_000: 2.0}
 """Rows of state, and the seconds a move may take."""
 
-_ROUND_S = 30
-_SPEEDUP = 30 * 60 // _ROUND_S
+_ROUND_S, _QUICK_ROUND_S = 30, 10
 _REST_S = 2.0
 _LOOK_EVERY_S = 0.05
 Say = Callable[[str], None]
@@ -32,14 +31,15 @@ Say = Callable[[str], None]
 
 def handover(quick: bool, say: Say) -> Report:
     """The gap between the last result before a move and the first after it."""
-    moves = 5 if quick else 20
+    moves = 2 if quick else 20
+    round_s = _QUICK_ROUND_S if quick else _ROUND_S
     sizes = list(_SIZES)[:1] if quick else list(_SIZES)
     cases: list[Case] = []
     for keys in sizes:
         say(f"stock Spark, {keys:,} keys…")
-        stock = _stock_gaps(keys, moves)
+        stock = _stock_gaps(keys, moves, round_s)
         say(f"between nodes, {keys:,} keys…")
-        cases += _compared(keys, _our_gaps(keys, moves), stock)
+        cases += _compared(keys, _our_gaps(keys, moves, round_s), stock)
     return Report("handover", tuple(cases))
 
 
@@ -59,8 +59,8 @@ def _compared(keys: int, ours: list[float], stock: list[float]) -> Iterator[Case
         )
 
 
-def _stock_gaps(keys: int, moves: int) -> list[float]:
-    given = [str(number) for number in (keys, moves, _ROUND_S)]
+def _stock_gaps(keys: int, moves: int, round_s: int) -> list[float]:
+    given = [str(number) for number in (keys, moves, round_s)]
     command = [sys.executable, "-m", "penstock.spark.peers.stock_handover", *given]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -69,12 +69,12 @@ def _stock_gaps(keys: int, moves: int) -> list[float]:
     return gaps
 
 
-def _deployment(keys: int) -> str:
+def _deployment(keys: int, round_s: int) -> str:
     # Homes report in turn, so sessions end all the time and every batch has results.
     return f"""
 streams:
   readings:
-    source: {{generate: meters, homes: {keys}, every: 30min, speedup: {_SPEEDUP}}}
+    source: {{generate: meters, homes: {keys}, every: 30min, speedup: {30 * 60 // round_s}}}
     lateness: 1min
 queries:
   sessions:
@@ -96,15 +96,15 @@ def _two_nodes(folder: Path) -> Iterator[tuple[Client, Home]]:
         bring_down(home)
 
 
-def _our_gaps(keys: int, moves: int) -> list[float]:
+def _our_gaps(keys: int, moves: int, round_s: int) -> list[float]:
     with (
         tempfile.TemporaryDirectory(prefix="penstock-bench-") as name,
         _two_nodes(Path(name)) as (client, home),
     ):
-        client.submit("bench", "yaml", _deployment(keys), name)
+        client.submit("bench", "yaml", _deployment(keys, round_s), name)
         channel = Channel.open(home.state / "channels" / "sessions")
         channel.register("bench")
-        time.sleep(_ROUND_S)
+        time.sleep(round_s)
         _await_results(channel, 0)
         return [_moved(client, channel, k) for k in range(moves)]
 

@@ -38,7 +38,8 @@ def _reported(measure: Measure) -> Callable[[bool], Mapping[str, Any]]:
 
 def _kept_costs(quick: bool, say: Callable[[str], None]) -> Report:
     report = costs(quick, say)
-    write_table(report)
+    if not quick:
+        write_table(report)
     return report
 
 

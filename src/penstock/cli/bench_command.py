@@ -45,7 +45,10 @@ def bench(
         ),
     ] = ALL,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Measure for less than a minute each.")
+        bool,
+        typer.Option(
+            "--quick", help="Measure for about a minute each: enough to see that it works."
+        ),
     ] = False,
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object, or for all a list of them.")

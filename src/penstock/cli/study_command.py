@@ -52,7 +52,7 @@ def study(
         ),
     ],
     quick: Annotated[
-        bool, typer.Option("--quick", help="A run of less than a minute: fewer seeds.")
+        bool, typer.Option("--quick", help="A run of about a minute: fewer seeds, less time.")
     ] = False,
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object, or for all a list of them.")
@@ -124,7 +124,8 @@ def _runner(workers: int | None, master: str | None, say: Say) -> Iterator[Runne
 
         yield Processes(workers or os.cpu_count() or 1)
         return
-    from penstock.spark.spreading import checked, cluster
+    from penstock.spark.masters import checked
+    from penstock.spark.spreading import cluster
 
     checked(master)
     folder = Path(tempfile.mkdtemp(prefix="penstock-study-"))

@@ -58,7 +58,8 @@ def system_home(chosen: Path | None) -> Home:
     return Home(written.absolute())
 
 
-def _client(home: Path | None) -> Client:
+def connected(home: Path | None) -> Client:
+    """A client of the system that a command is about."""
     from penstock.control.client import Client
 
     return Client.of(system_home(home))
@@ -87,6 +88,15 @@ def up(
             show_default=False,
         ),
     ] = None,
+    on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST",
+            help="Where nodes run: processes, inline, cluster, or a cluster's spark:// or k8s:// "
+            "master. [dim]default: processes[/dim]",
+            show_default=False,
+        ),
+    ] = None,
     home: HomeOption = None,
 ) -> None:
     """Start a system: a controller and nodes that go on in the background.
@@ -100,7 +110,7 @@ def up(
     size = memory_bytes(memory)
     specs = [NodeSpec(_letter(k), cores, size) for k in range(nodes)]
     place = system_home(home)
-    client = bring_up(place, specs, port, catalog, say=_say)
+    client = bring_up(place, specs, port, catalog, say=_say, host=on)
     names = ", ".join(one["name"] for one in client.get("/api/nodes"))
     print(f"system up  ·  nodes {names}  ·  {client.url}  ·  {place.path}")
 
@@ -139,7 +149,7 @@ def submit(
     kind: SubmissionKind = "sql" if file.suffix == ".sql" else "yaml"
     latency_us = None if max_latency is None else duration_us(max_latency)
     folder = str(file.parent.absolute())
-    made = _client(home).submit(name or file.stem, kind, text, folder, latency_us)
+    made = connected(home).submit(name or file.stem, kind, text, folder, latency_us)
     if json:
         _print_json(made)
     else:
@@ -150,7 +160,7 @@ def submit(
 
 def ls(home: HomeOption = None, json: JsonOption = False) -> None:
     """List what was submitted."""
-    found = _client(home).get("/api/queries")
+    found = connected(home).get("/api/queries")
     if json:
         _print_json(found)
         return
@@ -165,7 +175,7 @@ def ls(home: HomeOption = None, json: JsonOption = False) -> None:
 
 def nodes(home: HomeOption = None, json: JsonOption = False) -> None:
     """List the nodes: what they have, what they use, what they run."""
-    found = _client(home).get("/api/nodes")
+    found = connected(home).get("/api/nodes")
     if json:
         _print_json(found)
         return
@@ -191,9 +201,9 @@ def status(
 ) -> None:
     """Show how every fragment is doing, and the latest moves."""
     if operators:
-        _operator_status(_client(home), json)
+        _operator_status(connected(home), json)
         return
-    found = _client(home).system()
+    found = connected(home).system()
     if json:
         _print_json(found)
         return
@@ -285,7 +295,7 @@ def events(
     json: JsonOption = False,
 ) -> None:
     """List what happened last: submissions, assignments, moves, recoveries; oldest first."""
-    found = _client(home).get("/api/events", last=last)
+    found = connected(home).get("/api/events", last=last)
     if json:
         _print_json(found)
         return
@@ -302,7 +312,7 @@ def move(
     json: JsonOption = False,
 ) -> None:
     """Move a fragment to another node, while it runs."""
-    client = _client(home)
+    client = connected(home)
     done = client.await_move(client.move(fragment, node)["id"])
     if done["state"] == "done":
         done = client.await_pause(done["id"])
@@ -316,7 +326,7 @@ def move(
 
 def drop(name: Annotated[str, typer.Argument(metavar="NAME")], home: HomeOption = None) -> None:
     """Stop a submission and forget it with its data."""
-    _client(home).drop(name)
+    connected(home).drop(name)
     print(f"{name} dropped")
 
 
@@ -326,7 +336,7 @@ def logs(
     home: HomeOption = None,
 ) -> None:
     """Print the end of a log."""
-    print(_client(home).log(name, lines), end="")
+    print(connected(home).log(name, lines), end="")
 
 
 def down(home: HomeOption = None) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sqlalchemy import URL
 
 DEFAULT = Path(".penstock") / "system"
+PROCESSES, INLINE, CLUSTER = "processes", "inline", "cluster"
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,18 @@ class Home:
         # Not written as text: a folder may have any character in its name.
         return URL.create("sqlite", database=str(self.path / "catalog.db"))
 
-    def prepare(self, catalog_url: str | None = None) -> None:
+    @property
+    def host(self) -> str:
+        """Where nodes run, as was written when the system was first started."""
+        chosen = self.path / "host"
+        return chosen.read_text().strip() if chosen.exists() else PROCESSES
+
+    @property
+    def spark_settings(self) -> Path:
+        """A folder whose ``spark-defaults.conf`` all of the system's Spark processes read."""
+        return self.path / "spark"
+
+    def prepare(self, catalog_url: str | None = None, host: str | None = None) -> None:
         """Makes the folder and its token; only its owner can read them."""
         self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
         if self.path.stat().st_mode & 0o077:
@@ -69,6 +81,8 @@ class Home:
         if catalog_url is not None:
             with _written_secret(self.path / "catalog.url", catalog_url) as written:
                 written.replace(self.path / "catalog.url")
+        if host is not None:
+            (self.path / "host").write_text(host)
         if not self._token.exists():
             # Whoever comes first; all others take theirs.
             made = _written_secret(self._token, secrets.token_urlsafe(32))

@@ -1,35 +1,56 @@
-"""Where nodes run: here, as processes of this machine."""
+"""Where nodes run: as processes of this machine, with their tasks there or on a cluster."""
 
 from __future__ import annotations
 
 import logging
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Sequence
 from contextlib import suppress
+from typing import Protocol
 
 import psutil
 
-from penstock.control.home import Home
+from penstock.control.catalog import Catalog
+from penstock.control.home import CLUSTER, INLINE, PROCESSES, Home
 from penstock.control.records import NodeRecord
+from penstock.errors import UsageError
 
 log = logging.getLogger(__name__)
 
 _RESTART_PAUSE_S = 3.0
+_MASTER = re.compile(r"(spark|k8s)://\S+")
+
+
+class Host(Protocol):
+    """Runs the nodes of a system."""
+
+    def keep_up(self, nodes: Sequence[NodeRecord]) -> None:
+        """Starts the nodes that do not run."""
+        ...
+
+    def stop(self, nodes: Sequence[NodeRecord]) -> None:
+        """Lets all nodes stop."""
+        ...
 
 
 class LocalHost:
-    """Runs every node as a process, and starts again what dies."""
+    """Runs every node as a process, and starts again what dies.
 
-    def __init__(self, home: Home) -> None:
+    With a ``master`` their tasks run on that cluster.
+    """
+
+    def __init__(self, home: Home, master: str | None = None) -> None:
         self._home = home
+        self._master = master
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._started_s: dict[str, float] = {}
 
-    def keep_up(self, nodes: Iterable[NodeRecord]) -> None:
+    def keep_up(self, nodes: Sequence[NodeRecord]) -> None:
         """Starts the nodes that have no process."""
         for node in nodes:
             own = self._processes.get(node.name)
@@ -48,6 +69,7 @@ class LocalHost:
             "penstock.control.node_process",
             str(self._home.path),
             name,
+            *([self._master] if self._master else []),
         ]
         with self._home.log(name).open("ab") as output:
             self._processes[name] = subprocess.Popen(
@@ -56,10 +78,16 @@ class LocalHost:
                 stderr=output,
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
+                env=self._environment(),
             )
         self._started_s[name] = time.monotonic()
 
-    def stop(self, nodes: Iterable[NodeRecord], patience_s: float = 20.0) -> None:
+    def _environment(self) -> dict[str, str]:
+        settings = self._home.spark_settings
+        known = {"SPARK_CONF_DIR": str(settings)} if settings.is_dir() else {}
+        return os.environ | known
+
+    def stop(self, nodes: Sequence[NodeRecord], patience_s: float = 20.0) -> None:
         """Lets all nodes stop cleanly; those that do not are killed with all their children."""
         pids = {own.pid for own in self._processes.values() if own.poll() is None}
         pids |= {node.pid for node in nodes if _is_running(node)}
@@ -79,6 +107,56 @@ class LocalHost:
             if own.pid == pid:
                 return own.poll() is None
         return psutil.pid_exists(pid)
+
+
+class ClusterHost:
+    """Runs every node on a worker of its own, of a Spark cluster that it starts on this machine."""
+
+    def __init__(self, home: Home) -> None:
+        from penstock.spark.standalone import StandaloneCluster
+
+        self._home = home
+        self._cluster = StandaloneCluster(home.path / "cluster", home.spark_settings)
+        self._nodes: LocalHost | None = None
+
+    def keep_up(self, nodes: Sequence[NodeRecord]) -> None:
+        """Starts what does not run of the cluster, and then of the nodes."""
+        master = self._cluster.keep_up({one.name: (one.cores, one.memory_bytes) for one in nodes})
+        if self._nodes is None:
+            self._nodes = LocalHost(self._home, master)
+        self._nodes.keep_up(nodes)
+
+    def stop(self, nodes: Sequence[NodeRecord]) -> None:
+        """Lets all nodes stop, and then the cluster."""
+        (self._nodes or LocalHost(self._home)).stop(nodes)
+        self._cluster.stop()
+
+
+def checked_host(written: str) -> str:
+    """A host as people write it, if there is such a one.
+
+    >>> checked_host("spark://10.0.0.1:7077")
+    'spark://10.0.0.1:7077'
+    """
+    if written in (PROCESSES, INLINE, CLUSTER) or _MASTER.fullmatch(written):
+        return written
+    raise UsageError(
+        f"nodes cannot run on {written}",
+        hint=f"There are {PROCESSES}, {INLINE}, {CLUSTER}, spark://HOST:PORT and k8s://URL.",
+    )
+
+
+def host_of(home: Home, catalog: Catalog) -> Host:
+    """The host that was chosen for a system."""
+    chosen = home.host
+    if chosen == INLINE:
+        # Only now: the others have no Spark in the controller's process.
+        from penstock.control.inline import InlineHost
+
+        return InlineHost(home, catalog)
+    if chosen == CLUSTER:
+        return ClusterHost(home)
+    return LocalHost(home, None if chosen == PROCESSES else chosen)
 
 
 def _is_running(node: NodeRecord) -> bool:

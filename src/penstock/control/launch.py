@@ -15,6 +15,7 @@ import psutil
 from penstock.control.catalog import Catalog
 from penstock.control.client import KINDS, Client
 from penstock.control.home import Home
+from penstock.control.hosts import checked_host
 from penstock.control.records import NodeRecord
 from penstock.control.versions import check_controller, check_nodes
 from penstock.errors import RunError, UnreachableError
@@ -35,14 +36,16 @@ def bring_up(
     catalog_url: str | None = None,
     patience_s: float = 120.0,
     say: Callable[[str], None] = lambda _: None,
+    host: str | None = None,
 ) -> Client:
     """Starts the controller and the nodes that are not running; a client of the system.
 
+    ``host`` is where nodes run: see :func:`penstock.control.hosts.checked_host`.
     What already runs is left as it is, so this also brings back a system whose controller or
     nodes have died.
     """
     with home.starting():
-        home.prepare(catalog_url)
+        home.prepare(catalog_url, None if host is None else checked_host(host))
         with closing(Catalog(home.catalog_url)) as catalog:
             catalog.prepare()
             _check_versions(home, catalog)

@@ -27,19 +27,25 @@ class NodeUse:
 
 
 class NodeMeter:
-    """Measures a tree of processes; :meth:`sample` gives the use since the sample before."""
+    """Measures a tree of processes; :meth:`sample` gives the use since the sample before.
+
+    ``elsewhere_s`` says how long something has worked for it on other machines so far.
+    """
 
     def __init__(
         self,
         cores: int,
         processes: Callable[[], Iterable[psutil.Process]] | None = None,
         clock: Callable[[], float] = time.monotonic,
+        elsewhere_s: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self._cores = cores
         self._processes = processes or _own_tree
         self._clock = clock
         self._taken_s = clock()
         self._busy_s: dict[int, float] = {}
+        self._elsewhere_s = elsewhere_s
+        self._counted_s = elsewhere_s()
 
     def sample(self) -> NodeUse:
         """The use of the machine since the last call."""
@@ -52,6 +58,8 @@ class NodeMeter:
                 resident, own = resident + one_resident, own + one_own
         # What a process did before it was first seen, or after it was last seen, does not count.
         worked_s = sum(busy - before.get(pid, busy) for pid, busy in self._busy_s.items())
+        before_s, self._counted_s = self._counted_s, self._elsewhere_s()
+        worked_s += self._counted_s - before_s
         passed_s, self._taken_s = max(1e-6, now_s - self._taken_s), now_s
         return NodeUse(worked_s / passed_s / self._cores, own, resident, worked_s)
 

@@ -1,4 +1,7 @@
-"""One node as a process of its own: ``python -m penstock.control.node_process HOME NODE``."""
+"""One node as a process of its own: ``python -m penstock.control.node_process HOME NODE [MASTER]``.
+
+With a master its tasks run on that cluster.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +26,14 @@ RETAINED_ROWS = 100_000
 def main(arguments: list[str]) -> int:
     """Runs a node until it is told to stop."""
     home, name = Home(Path(arguments[0])), arguments[1]
+    master = arguments[2] if len(arguments) > 2 else None
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stdout
     )
     # What goes wrong behind Spark's calls is kept and told once, by the agent.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     try:
-        _run(home, name)
+        _run(home, name, master)
     except PenstockError as error:
         logging.error("%s", error)
         return error.exit_code
@@ -42,7 +46,7 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _run(home: Home, name: str) -> None:
+def _run(home: Home, name: str, master: str | None) -> None:
     from penstock.control.worker import SparkWorker
     from penstock.spark.node import NodeOptions
     from penstock.spark.session import SessionOptions, start_session
@@ -51,7 +55,8 @@ def _run(home: Home, name: str) -> None:
     catalog = Catalog(home.catalog_url)
     check_system(catalog, name)
     node = _declared(catalog, name)
-    session = start_session(name, SessionOptions(node.cores, node.memory_bytes), home.log(name))
+    wanted = SessionOptions(node.cores, node.memory_bytes, master=master)
+    session = start_session(name, wanted, home.log(name))
     options = NodeOptions(cores=node.cores, retained_rows=RETAINED_ROWS)
     agent = Agent(node, catalog, SparkWorker(session, StateFolder(home.state), options))
     for number in (signal.SIGTERM, signal.SIGINT):

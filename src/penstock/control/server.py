@@ -17,7 +17,7 @@ from penstock.control.balancing import Balancer
 from penstock.control.catalog import Catalog
 from penstock.control.controller import Controller, tick_always
 from penstock.control.home import Address, Home
-from penstock.control.hosts import LocalHost
+from penstock.control.hosts import Host, host_of
 from penstock.control.security import Guard, allowed_hosts
 from penstock.control.versions import check_nodes
 from penstock.errors import InputError, PenstockError
@@ -50,7 +50,7 @@ def serve(home: Home, port: int) -> None:
 
 def _serve(home: Home, catalog: Catalog, listening: socket.socket) -> None:
     port = listening.getsockname()[1]
-    controller, host = Controller(home, catalog), LocalHost(home)
+    controller, host = Controller(home, catalog), host_of(home, catalog)
     down = threading.Event()
     app = make_app(home, catalog, controller, down.set)
     guarded = Guard(app, home.token(), allowed_hosts(HOST, port))
@@ -96,7 +96,7 @@ def _bound(port: int) -> socket.socket:
     return listening
 
 
-def _keep_up(host: LocalHost, catalog: Catalog, over: threading.Event) -> None:
+def _keep_up(host: Host, catalog: Catalog, over: threading.Event) -> None:
     while not over.wait(0.5):
         try:
             host.keep_up(catalog.nodes())

@@ -10,6 +10,7 @@ from penstock.control.loads import Shares
 from penstock.control.meter import NodeMeter
 from penstock.control.system import Unit
 from penstock.errors import PenstockError
+from penstock.spark.cluster_nodes import task_seconds
 from penstock.spark.node import Node, NodeOptions
 from penstock.spark.session import SparkSession
 from penstock.spark.state import StateFolder
@@ -28,7 +29,7 @@ class SparkWorker:
         self._node = Node(session, state, options)
         self._units: dict[str, Unit] = {}
         self._warmed: set[str] = set()
-        self._meter = NodeMeter(options.cores)
+        self._meter = NodeMeter(options.cores, elsewhere_s=lambda: task_seconds(session))
         self._shares = Shares()
 
     def start(self, unit: Unit, epoch: int) -> None:

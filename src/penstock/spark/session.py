@@ -15,6 +15,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from penstock.spark.archive import archive_options, spark_home
+from penstock.spark.cluster_nodes import await_executor, cluster_settings
 from penstock.spark.java import Java, cache_directory, find_java
 
 _MEBIBYTE = 1 << 20
@@ -22,11 +23,15 @@ _MEBIBYTE = 1 << 20
 
 @dataclass(frozen=True)
 class SessionOptions:
-    """What one node may use; ``ui_port`` shows Spark's own pages when set."""
+    """What one node may use; ``ui_port`` shows Spark's own pages when set.
+
+    With ``master`` the tasks run on that cluster, otherwise in the session's own process.
+    """
 
     cores: int = 2
     memory_bytes: int = 1 << 30
     ui_port: int | None = None
+    master: str | None = None
 
 
 STREAMING = {
@@ -68,6 +73,8 @@ ROWS = {
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.compression.codec": "lz4_raw",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # Rows to and from Python pass through files only this user may open, and quicker than by TCP.
+    "spark.python.unix.domain.socket.enabled": "true",
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
     "spark.hadoop.parquet.summary.metadata.level": "NONE",
@@ -85,8 +92,6 @@ _HADOOP_KEYS = (
 LOOPBACK = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    # Rows to and from Python pass through files only this user may open, and quicker than by TCP.
-    "spark.python.unix.domain.socket.enabled": "true",
 }
 
 
@@ -94,11 +99,17 @@ def start_session(name: str, options: SessionOptions, log: Path | None = None) -
     """A running session; what Spark and its Java print goes to ``log`` instead of the terminal."""
     java = find_java(os.environ)
     _prepare_environment(java)
-    builder = SparkSession.builder.appName(name).master(f"local[{options.cores}]")
-    for key, value in settings(options, java).items():
+    if options.master is None:
+        place = LOOPBACK
+    else:
+        place = cluster_settings(options.master, name, options.cores, _heap_bytes(options))
+    builder = SparkSession.builder.appName(name).master(options.master or f"local[{options.cores}]")
+    for key, value in (settings(options, java) | place).items():
         builder = builder.config(key, value)
     with _stderr_to(log):
         session = builder.getOrCreate()
+    if options.master is not None:
+        await_executor(session, name)
     session.sparkContext.setLogLevel("WARN" if log else "ERROR")
     _drop_hadoop_defaults(session)
     return session
@@ -123,12 +134,11 @@ def _drop_hadoop_defaults(session: SparkSession) -> None:
 
 
 def settings(options: SessionOptions, java: Java) -> dict[str, str]:
-    """Everything that differs from stock Spark, as configuration."""
+    """Everything that differs from stock Spark wherever tasks run, as configuration."""
     return {
         **STREAMING,
         **QUIET,
         **ROWS,
-        **LOOPBACK,
         "spark.sql.shuffle.partitions": str(options.cores),
         "spark.default.parallelism": str(options.cores),
         "spark.driver.memory": f"{_heap_bytes(options) // _MEBIBYTE}m",

@@ -27,10 +27,11 @@ from typing import Any, TypeVar
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from penstock.errors import PenstockError, RunError, UnreachableError, UsageError
+from penstock.errors import PenstockError, RunError, UnreachableError
 from penstock.spark.archive import archive_options, spark_home
 from penstock.spark.exact_json import decoded, encoded
 from penstock.spark.java import cache_directory, find_java
+from penstock.spark.masters import address_towards, checked, is_local
 from penstock.spark.session import LOOPBACK, QUIET
 
 Say = Callable[[str], None]
@@ -38,15 +39,11 @@ Say = Callable[[str], None]
 _P = TypeVar("_P")
 _R = TypeVar("_R")
 
-FORMS = "local, local[N], local-cluster[N,CORES,MEGABYTES] and spark://HOST:PORT"
-_LOCAL = re.compile(r"local(\[(\d+|\*)\])?|local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]")
-_STANDALONE = re.compile(r"spark://([^\s/,]+:\d+)(,[^\s/,]+:\d+)*")
 _ONE_THREAD = {
     # As in worker processes of this machine: the arithmetic must not depend on where it is done.
     f"spark.executorEnv.{name}": "1"
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 }
-_ANSWER_S = 5.0
 _EXECUTOR_S = 60.0
 _LOOK_EVERY_S = 0.1
 _OURS = re.compile(r"penstock\.errors\.RunError: (.+)")
@@ -57,7 +54,7 @@ _PYTHON = re.compile(r"^(\w*(?:Error|Exception)): (.+)$", re.MULTILINE)
 def cluster(master: str, log: Path) -> Iterator[Cluster]:
     """A session on ``master``, stopped at the end; ``log`` is where its messages are said to be."""
     checked(master)
-    address = _address_towards(master)
+    address = address_towards(master)
     try:
         session = _session(master, address)
     except PenstockError:
@@ -75,46 +72,18 @@ def cluster(master: str, log: Path) -> Iterator[Cluster]:
         _clear(application)
 
 
-def checked(master: str) -> str:
-    """The master, if it is written like one.
-
-    >>> checked("local[2]"), checked("spark://a:7077,b:7077")
-    ('local[2]', 'spark://a:7077,b:7077')
-    """
-    if _LOCAL.fullmatch(master) or _STANDALONE.fullmatch(master):
-        return master
-    raise UsageError(f"no Spark master {master}", hint=f"There are {FORMS}.")
-
-
-def _address_towards(master: str) -> str:
-    """The address of this machine that the master sees; raises if no master answers."""
-    if _LOCAL.fullmatch(master):
-        return LOOPBACK["spark.driver.host"]
-    problems = []
-    for one in master.removeprefix("spark://").split(","):
-        host, _, port = one.rpartition(":")
-        try:
-            with socket.create_connection((host, int(port)), _ANSWER_S) as connection:
-                return str(connection.getsockname()[0])
-        except (OSError, OverflowError) as error:
-            problems.append(f"{one}: {getattr(error, 'strerror', None) or error}")
-    raise UnreachableError(
-        f"no Spark master answers at {master} ({'; '.join(problems)})",
-        hint="Is it running, and is this its address?",
-    )
-
-
 def _session(master: str, address: str) -> SparkSession:
     java = find_java(os.environ)
     os.environ["JAVA_HOME"] = str(java.home)
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    if _LOCAL.fullmatch(master) or "PYSPARK_PYTHON" not in os.environ:
+    if is_local(master) or "PYSPARK_PYTHON" not in os.environ:
         os.environ["PYSPARK_PYTHON"] = sys.executable
     archive = archive_options(java, spark_home(), cache_directory(os.environ))
     settings = {
         **QUIET,
         **LOOPBACK,
         **_ONE_THREAD,
+        "spark.python.unix.domain.socket.enabled": "true",
         "spark.driver.bindAddress": address,
         "spark.driver.host": address,
         "spark.driver.extraJavaOptions": shlex.join(archive),

@@ -59,7 +59,7 @@ class Point:
 def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     """Measures, predicts, and runs what was predicted."""
     predicted = PREDICTED[:1] if quick else PREDICTED
-    warm_s, measured_s = (15.0, 15.0) if quick else (_WARM_S, _MEASURED_S)
+    warm_s, measured_s = (4.0, 6.0) if quick else (_WARM_S, _MEASURED_S)
     multipliers = {multiplier for _, multiplier in (*CALIBRATION, *predicted)}
     with workload(multipliers, warm_s + measured_s) as (live, folder):
 
