@@ -14,6 +14,7 @@ from penstock.bench.overhead import overhead
 from penstock.bench.placement import placement
 from penstock.bench.report import Report
 from penstock.bench.simulator import simulator
+from penstock.bench.steadiness import steadiness
 
 Measure = Callable[[bool, Callable[[str], None]], Report]
 
@@ -49,6 +50,7 @@ BENCHES: Mapping[str, Callable[[bool], Mapping[str, Any]]] = {
     "placement": _reported(placement),
     "handover": _reported(handover),
     "hop": _reported(hop),
+    "steadiness": _reported(steadiness),
     "correlation": _reported(correlation),
     "simulator": _reported(simulator),
 }

@@ -97,7 +97,7 @@ class LiveSystem:
     def __init__(self, client: Client, home: Home, nodes: Sequence[str]) -> None:
         self.client = client
         self.nodes = tuple(nodes)
-        self._home = home
+        self.home = home
 
     def watch(
         self,
@@ -111,7 +111,7 @@ class LiveSystem:
         known = len(self._moves())
         channels = {query: self.channel(query) for query in queries}
         submitted_s = time.time()
-        self.client.submit(name, "yaml", text, str(self._home.path))
+        self.client.submit(name, "yaml", text, str(self.home.path))
         looks: list[Look] = []
         delivered: list[Delivered] = []
         places = dict.fromkeys(queries, 0)
@@ -121,7 +121,7 @@ class LiveSystem:
             fragments = self.client.get("/api/fragments")
             looks.append(self._look(fragments))
             delivered += self._delivered(channels, places)
-            self._check(fragments)
+            _check(fragments)
             if seconds is None and _are_finished(fragments):
                 break
             unread = looks[-1].backlog_rows
@@ -131,9 +131,13 @@ class LiveSystem:
         self.client.drop(name)
         return Watched(submitted_s, tuple(looks), tuple(delivered), assignment, tuple(moves))
 
+    def check(self) -> None:
+        """Raises if something that was submitted has failed."""
+        _check(self.client.get("/api/fragments"))
+
     def channel(self, query: str) -> Channel:
         """The channel of a result or a stream, which keeps what is in it from now on."""
-        channel = Channel.open(self._home.state / "channels" / query)
+        channel = Channel.open(self.home.state / "channels" / query)
         channel.register(_READER)
         return channel
 
@@ -146,11 +150,6 @@ class LiveSystem:
         used = {one["name"]: float(one["utilisation"]) for one in nodes}
         return Look(time.time(), used, {one["name"]: one["measured"] for one in fragments})
 
-    def _check(self, fragments: Sequence[Mapping[str, Any]]) -> None:
-        for one in fragments:
-            if one["state"] == "failed":
-                raise RunError(f"{one['name']} failed on node {one['node']}: {one['error']}")
-
     def _delivered(
         self, channels: Mapping[str, Channel], places: dict[str, int]
     ) -> Iterator[Delivered]:
@@ -161,6 +160,12 @@ class LiveSystem:
                 if manifest.rows and manifest.arrived_s is not None:
                     yield Delivered(query, at_s, at_s - manifest.arrived_s, manifest.rows)
             channel.advance(_READER, places[query])
+
+
+def _check(units: Sequence[Mapping[str, Any]]) -> None:
+    for one in units:
+        if one["state"] == "failed":
+            raise RunError(f"{one['name']} failed on node {one['node']}: {one['error']}")
 
 
 def _are_finished(units: Sequence[Mapping[str, Any]]) -> bool:

@@ -1,0 +1,135 @@
+"""Whether a node that works for a while comes to rest: memory, open files, bytes on disk."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import psutil
+
+from penstock.bench.report import Case, Report, compared, limited
+from penstock.studies.live_system import LiveSystem, live_system
+
+Say = Callable[[str], None]
+
+_LOOK_EVERY_S = 5.0
+_GROWTH_AT_MOST = 1.1
+_IDLE_GIB, _IDLE_CPU = 1.0, 0.03
+_DEPLOYMENT = """
+streams:
+  packets:
+    source: {generate: packets, rate: 2000, hosts: 200, speedup: 1}
+    lateness: 1s
+  replies:
+    source: {generate: packets, rate: 500, hosts: 200, seed: 1, speedup: 1}
+    lateness: 1s
+queries:
+  talkers:
+    sql: |
+      SELECT src, window.end AS at, count(*) AS n
+      FROM packets GROUP BY src, window(ts, '10 seconds', '2 seconds')
+    max_latency: 4s
+  answered:
+    sql: |
+      SELECT p.ts AS ts, p.src AS src, r.dst AS dst
+      FROM packets p JOIN replies r
+      ON p.src = r.dst AND r.ts BETWEEN p.ts AND p.ts + INTERVAL '1 second'
+    max_latency: 4s
+"""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a node has at one moment."""
+
+    memory_bytes: int
+    open_files: int
+    channel_bytes: int
+    checkpoint_bytes: int
+
+
+def steadiness(quick: bool, say: Say) -> Report:
+    """What an idle node uses, and how much more a busy one has after a while than soon."""
+    idle_s, busy_s = (10.0, 40.0) if quick else (60.0, 20 * 60.0)
+    with live_system(1) as live:
+        say("an idle node")
+        idle = list(_idle(live, idle_s))
+        live.client.submit("steady", "yaml", _DEPLOYMENT, ".")
+        looks = list(_looks(live, busy_s, say))
+    return Report("steadiness", (*idle, *grown(looks)))
+
+
+def grown(looks: list[Look]) -> Iterator[Case]:
+    """The mean of every quantity over the last quarter beside that over the second."""
+    quarter = len(looks) // 4
+    early, late = looks[quarter : 2 * quarter], looks[-quarter:]
+    for name in asdict(looks[0]):
+        before, after = (
+            statistics.fmean(getattr(one, name) for one in part) for part in (early, late)
+        )
+        unit = "files" if name == "open_files" else "MiB"
+        size = 1 if name == "open_files" else 1 << 20
+        yield compared(
+            f"{name.removesuffix('_bytes').replace('_', ' ')}, last quarter over second",
+            after / size,
+            unit,
+            before / size,
+            at_most=_GROWTH_AT_MOST,
+        )
+
+
+def _idle(live: LiveSystem, seconds: float) -> Iterator[Case]:
+    # What starting left to do is done by then.
+    time.sleep(seconds)
+    before_s, began_s = _processor_s(live), time.monotonic()
+    time.sleep(seconds)
+    share = (_processor_s(live) - before_s) / (time.monotonic() - began_s)
+    resident = sum(one.memory_info().rss for one in _processes(live))
+    yield limited("idle node, memory of all its processes", resident / (1 << 30), "GiB", _IDLE_GIB)
+    yield limited("idle node, processor", share, "cores", _IDLE_CPU)
+
+
+def _looks(live: LiveSystem, seconds: float, say: Say) -> Iterator[Look]:
+    until_s = time.monotonic() + seconds
+    while time.monotonic() < until_s:
+        time.sleep(_LOOK_EVERY_S)
+        live.check()
+        look = _look(live)
+        say(f"{until_s - time.monotonic():.0f} s left: {look}")
+        yield look
+
+
+def _look(live: LiveSystem) -> Look:
+    processes = _processes(live)
+    state = live.home.state
+    return Look(
+        sum(one.memory_info().rss for one in processes),
+        sum(one.num_fds() for one in processes),
+        _bytes(state / "channels"),
+        _bytes(state / "fragments"),
+    )
+
+
+def _processes(live: LiveSystem) -> list[psutil.Process]:
+    (node,) = live.client.get("/api/nodes")
+    process = psutil.Process(node["pid"])
+    return [process, *process.children(recursive=True)]
+
+
+def _processor_s(live: LiveSystem) -> float:
+    times = [one.cpu_times() for one in _processes(live)]
+    return sum(one.user + one.system for one in times)
+
+
+def _bytes(folder: Path) -> int:
+    """What the files below a folder hold; some may go while they are counted."""
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            total += path.stat().st_size if path.is_file() else 0
+        except FileNotFoundError:
+            continue
+    return total
