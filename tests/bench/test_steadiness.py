@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from penstock.bench.steadiness import _DEPLOYMENT, Look, grown
+from penstock.bench.steadiness import _DEPLOYMENT, Holding, grown
 from penstock.lang.deployment import parse_deployment
 
 
 def test_the_second_quarter_is_compared_with_the_last() -> None:
-    level = [Look(100 << 20, 10, 1 << 20, 1 << 20) for _ in range(8)]
-    rising = [Look((100 + at) << 20, 10 * (at + 1), 1 << 20, 1 << 20) for at in range(8)]
+    level = [Holding(100 << 20, 10, 1 << 20, 1 << 20) for _ in range(8)]
+    rising = [Holding((100 + at) << 20, 10 * (at + 1), 1 << 20, 1 << 20) for at in range(8)]
     assert all(case.ok for case in grown(level))
     found = {case.case.split(",")[0]: case for case in grown(rising)}
     assert found["memory"].ok

@@ -101,7 +101,7 @@ def test_those_who_prepare_at_once_have_one_token(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         found = {one.result() for one in [pool.submit(_token_after, home) for _ in range(32)]}
     assert found == {home.token()}
-    assert sorted(path.name for path in home.path.iterdir()) == ["logs", "state", "token"]
+    assert sorted(path.name for path in home.path.iterdir()) == ["host", "logs", "state", "token"]
 
 
 def _token_after(home: Home) -> str:

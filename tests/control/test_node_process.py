@@ -22,7 +22,7 @@ def test_what_goes_wrong_in_the_thread_of_the_agent_is_raised() -> None:
 def test_it_ends_with_a_code_and_the_reason_in_a_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def run(home: object, name: str) -> None:
+    def run(home: object, name: str, master: str | None) -> None:
         raise OSError("no room\nleft")
 
     caplog.set_level(logging.INFO)
@@ -37,7 +37,7 @@ def test_it_ends_with_a_code_and_the_reason_in_a_line(
 def test_a_mistake_has_its_own_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def run(home: object, name: str) -> None:
+    def run(home: object, name: str, master: str | None) -> None:
         raise RunError("it broke", hint="Mend it.")
 
     monkeypatch.setattr(node_process, "_run", run)

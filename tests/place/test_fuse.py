@@ -249,6 +249,26 @@ def test_what_is_to_run_elsewhere_is_read() -> None:
     }
 
 
+def test_what_is_apart_anyway_is_not_cut_once_more() -> None:
+    first = filtered("first", ROWS)
+    second = counted("second", read("first"))
+    third = counted("third", input_of(second))
+    found = fuse(
+        Network(
+            (READINGS,),
+            (first, second, third),
+            (
+                Query("q1", "first", on="a"),
+                Query("q3", "third", MemorySink(), on="b"),
+            ),
+        )
+    )
+    assert {one.output: " ".join(one.inputs) for one in found} == {
+        "second": "readings",
+        "third": "second",
+    }
+
+
 def test_a_join_of_results_of_two_nodes_reads_both() -> None:
     left, right = filtered("left", ROWS), filtered("right", ROWS)
     both = Union("both", (read("left"), read("right")))

@@ -14,6 +14,7 @@ import pytest
 import penstock as ps
 from penstock.control.home import Home
 from penstock.control.program import RunningSystem
+from penstock.spark.standalone import MASTER, StandaloneCluster
 
 HOMES = 20
 HOURS_AFTER = 3
@@ -80,9 +81,12 @@ def test_nodes_on_a_spark_cluster(tmp_path: Path) -> None:
     home = Home(tmp_path / "system")
     cluster = home.path / "cluster"
     with ps.local(nodes=2, home=home.path, on="cluster") as system:
+        processes = StandaloneCluster(cluster, home.spark_settings).running()
+        assert set(processes) == {MASTER, "n1", "n2"}
         for name in ("n1", "n2"):
             (executor,) = working_in(cluster / name)
             assert "org.apache.spark.executor.CoarseGrainedExecutorBackend" in executor.cmdline()
         moved_once(system)
         assert all(one["utilisation"] > 0 for one in system.status()["nodes"])
-    assert not list(working_in(cluster)), "nothing of it is left"
+    assert not list(working_in(cluster))
+    assert not any(one.is_running() for one in processes.values()), "nothing of it is left"

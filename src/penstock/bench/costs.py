@@ -121,9 +121,11 @@ def keep_costs(measured: Mapping[str, float], kinds: Sequence[str]) -> None:
 
     A kind whose cost is too small to be told apart from nothing is left out, not called free.
     """
+    measured_costs.cache_clear()
     known = {kind: cost for kind, cost in measured_costs().cost_us.items() if kind not in kinds}
     news = {kind: round(measured[kind], 3) for kind in kinds if measured.get(kind, 0.0) > 0}
     date = f"{datetime.now(UTC):%Y-%m-%d}"
     table = {"cost_us": known | news, "machine": machine(), "date": date}
     target = Path(str(files("penstock.load") / "costs.json"))
     target.write_text(json.dumps(table, indent=2) + "\n", encoding="utf-8")
+    measured_costs.cache_clear()

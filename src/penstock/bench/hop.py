@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from penstock.bench.costs import keep_costs
-from penstock.bench.report import Case, Report, compared, limited
-from penstock.load.costs import TRANSFER
+from penstock.bench.report import Case, Report, compared, limited, machine
+from penstock.load.costs import TRANSFER, measured_costs
 from penstock.studies.live_system import LiveSystem, Watched, live_system
 
 Say = Callable[[str], None]
@@ -44,7 +44,7 @@ def hop(quick: bool, say: Say) -> Report:
     # The first round warms the nodes up.
     known = {layout: found[1:] for layout, found in runs.items()}
     report = Report("hop", (*_throughput(known), *_latency(latencies_s), *_work(known)))
-    if not quick:
+    if not quick and machine() == measured_costs().machine:
         keep_costs({case.case: case.value for case in report.cases}, (TRANSFER,))
     return report
 

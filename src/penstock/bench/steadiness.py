@@ -42,7 +42,7 @@ queries:
 
 
 @dataclass(frozen=True)
-class Look:
+class Holding:
     """What a node has at one moment."""
 
     memory_bytes: int
@@ -62,7 +62,7 @@ def steadiness(quick: bool, say: Say) -> Report:
     return Report("steadiness", (*idle, *grown(looks)))
 
 
-def grown(looks: list[Look]) -> Iterator[Case]:
+def grown(looks: list[Holding]) -> Iterator[Case]:
     """The mean of every quantity over the last quarter beside that over the second."""
     quarter = len(looks) // 4
     early, late = looks[quarter : 2 * quarter], looks[-quarter:]
@@ -92,7 +92,7 @@ def _idle(live: LiveSystem, seconds: float) -> Iterator[Case]:
     yield limited("idle node, processor", share, "cores", _IDLE_CPU)
 
 
-def _looks(live: LiveSystem, seconds: float, say: Say) -> Iterator[Look]:
+def _looks(live: LiveSystem, seconds: float, say: Say) -> Iterator[Holding]:
     until_s = time.monotonic() + seconds
     while time.monotonic() < until_s:
         time.sleep(_LOOK_EVERY_S)
@@ -102,10 +102,10 @@ def _looks(live: LiveSystem, seconds: float, say: Say) -> Iterator[Look]:
         yield look
 
 
-def _look(live: LiveSystem) -> Look:
+def _look(live: LiveSystem) -> Holding:
     processes = _processes(live)
     state = live.home.state
-    return Look(
+    return Holding(
         sum(one.memory_info().rss for one in processes),
         sum(one.num_fds() for one in processes),
         _bytes(state / "channels"),

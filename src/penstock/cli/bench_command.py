@@ -1,7 +1,7 @@
 """``penstock bench``: measurements of this machine, as ratios with goals.
 
 The measurements are in ``penstock.bench.registry``, which has ``BENCHES``: by name, a function of
-``quick`` (whether a run of under a minute is wanted) that gives
+``quick`` (whether a run of about a minute is wanted) that gives
 ``{"bench", "machine", "cases": [{"case", "value", "unit", "baseline", "ratio", "goal", "ok"}],
 "ok"}``. Nothing else of it is used here.
 """

@@ -55,13 +55,14 @@ def rows(
 def _lines(
     client: Client, name: str, since_s: float | None, follow: bool, json: bool
 ) -> Iterator[str]:
+    # What comes from now on is not part of what is kept now.
+    end = None if follow else client.rows(name, None, time.time() + 1, 0.0)["next"]
     at: int | None = None
-    while True:
+    while end is None or at is None or at < end:
         answer = client.rows(name, at, since_s if at is None else None, _WAIT_S if follow else 0.0)
         for row in answer["rows"]:
             yield json_text.dumps(row) if json else _line(name, row)
-        is_all = not answer["rows"] and not follow
-        if answer["ended"] or is_all:
+        if answer["ended"] or (answer["next"] == at and not follow):
             return
         at = answer["next"]
 

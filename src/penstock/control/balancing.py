@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -43,6 +44,22 @@ class _Question:
         return [unit.name for unit in self.units]
 
 
+class DaemonThreads(Executor):
+    """Does work in threads of its own, which nobody waits for at the end."""
+
+    def submit(self, work: Callable[..., Any], /, *given: Any, **more: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+
+        def run() -> None:
+            try:
+                done.set_result(work(*given, **more))
+            except BaseException as error:
+                done.set_exception(error)
+
+        threading.Thread(target=run, daemon=True, name="plan").start()
+        return done
+
+
 class Balancer:
     """Looks at a system now and then, and has moved what a policy wants moved.
 
@@ -55,7 +72,7 @@ class Balancer:
     ) -> None:
         self._catalog = catalog
         self._controller = controller
-        self._planners = planners or ThreadPoolExecutor(1, "plan")
+        self._planners = planners or DaemonThreads()
         self._state = GuardState()
         self._looked_s = 0.0
         self._rng = np.random.default_rng(0)
@@ -76,10 +93,6 @@ class Balancer:
             self._ask(self.settings(), now_s)
         if self._asked is not None:
             self._look_at(*self._asked, now_s)
-
-    def close(self) -> None:
-        """Asks for no more plans."""
-        self._planners.shutdown(wait=False, cancel_futures=True)
 
     def _ask(self, settings: BalanceSettings, now_s: float) -> None:
         if settings.policy == "off" or now_s - self._looked_s < settings.every_s:
@@ -129,11 +142,11 @@ class Balancer:
 
     def _look_at(self, question: _Question, plan: Future[MovePlan], now_s: float) -> None:
         limit_s = question.settings.planning_s
+        if now_s - question.asked_s > limit_s and not self._is_late:
+            self._is_late = True
+            text = f"no plan after {limit_s:g} s; everything stays where it is"
+            self._catalog.tell("late plan", question.settings.policy, text)
         if not plan.done():
-            if now_s - question.asked_s > limit_s and not self._is_late:
-                self._is_late = True
-                text = f"no plan after {limit_s:g} s; everything stays where it is"
-                self._catalog.tell("late plan", question.settings.policy, text)
             return
         self._asked = None
         if self._is_late or self._has_changed(question):
@@ -146,7 +159,9 @@ class Balancer:
         self._carry_out(question, wanted, now_s)
 
     def _has_changed(self, question: _Question) -> bool:
-        """Whether something has been moved since the plan was asked for."""
+        """Whether something has been moved, or is about to, since the plan was asked for."""
+        if self._catalog.moves(open_only=True):
+            return True
         now = {unit.name: unit.epoch for unit in self._catalog.units()}
         return any(now.get(unit.name) != unit.epoch for unit in question.units)
 

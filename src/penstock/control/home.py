@@ -81,13 +81,23 @@ class Home:
         if catalog_url is not None:
             with _written_secret(self.path / "catalog.url", catalog_url) as written:
                 written.replace(self.path / "catalog.url")
-        if host is not None:
-            (self.path / "host").write_text(host)
+        self._settle_host(host)
         if not self._token.exists():
             # Whoever comes first; all others take theirs.
             made = _written_secret(self._token, secrets.token_urlsafe(32))
             with made as written, suppress(FileExistsError):
                 os.link(written, self._token)
+
+    def _settle_host(self, host: str | None) -> None:
+        """Keeps where nodes run, once and for all: nodes of another kind would be left behind."""
+        path = self.path / "host"
+        if not path.exists():
+            path.write_text(host or PROCESSES)
+        elif host is not None and host != self.host:
+            raise InputError(
+                f"the nodes of the system in {self.path} are {self.host}, not {host}",
+                hint="Leave --on out, or start another system with --home.",
+            )
 
     @contextmanager
     def starting(self) -> Iterator[None]:

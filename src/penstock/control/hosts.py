@@ -19,11 +19,12 @@ from penstock.control.catalog import Catalog
 from penstock.control.home import CLUSTER, INLINE, PROCESSES, Home
 from penstock.control.records import NodeRecord
 from penstock.errors import UsageError
+from penstock.spark.masters import is_standalone
 
 log = logging.getLogger(__name__)
 
 _RESTART_PAUSE_S = 3.0
-_MASTER = re.compile(r"(spark|k8s)://\S+")
+_KUBERNETES = re.compile(r"k8s://\S+")
 
 
 class Host(Protocol):
@@ -46,7 +47,7 @@ class LocalHost:
 
     def __init__(self, home: Home, master: str | None = None) -> None:
         self._home = home
-        self._master = master
+        self.master = master
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._started_s: dict[str, float] = {}
 
@@ -69,7 +70,7 @@ class LocalHost:
             "penstock.control.node_process",
             str(self._home.path),
             name,
-            *([self._master] if self._master else []),
+            *([self.master] if self.master else []),
         ]
         with self._home.log(name).open("ab") as output:
             self._processes[name] = subprocess.Popen(
@@ -117,18 +118,19 @@ class ClusterHost:
 
         self._home = home
         self._cluster = StandaloneCluster(home.path / "cluster", home.spark_settings)
-        self._nodes: LocalHost | None = None
+        self._nodes = LocalHost(home)
 
     def keep_up(self, nodes: Sequence[NodeRecord]) -> None:
         """Starts what does not run of the cluster, and then of the nodes."""
-        master = self._cluster.keep_up({one.name: (one.cores, one.memory_bytes) for one in nodes})
-        if self._nodes is None:
-            self._nodes = LocalHost(self._home, master)
+        # Nodes of a master that is gone end by themselves, and start again with the new one.
+        self._nodes.master = self._cluster.keep_up(
+            {one.name: (one.cores, one.memory_bytes) for one in nodes}
+        )
         self._nodes.keep_up(nodes)
 
     def stop(self, nodes: Sequence[NodeRecord]) -> None:
         """Lets all nodes stop, and then the cluster."""
-        (self._nodes or LocalHost(self._home)).stop(nodes)
+        self._nodes.stop(nodes)
         self._cluster.stop()
 
 
@@ -138,7 +140,8 @@ def checked_host(written: str) -> str:
     >>> checked_host("spark://10.0.0.1:7077")
     'spark://10.0.0.1:7077'
     """
-    if written in (PROCESSES, INLINE, CLUSTER) or _MASTER.fullmatch(written):
+    is_master = is_standalone(written) or _KUBERNETES.fullmatch(written)
+    if written in (PROCESSES, INLINE, CLUSTER) or is_master:
         return written
     raise UsageError(
         f"nodes cannot run on {written}",

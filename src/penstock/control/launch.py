@@ -113,7 +113,9 @@ def _await_nodes(client: Client, home: Home, patience_s: float) -> None:
         if not waiting:
             return
         if time.monotonic() > until_s:
-            log = home.log(waiting[0])
+            # One that did not get as far as having a log of its own: its controller knows why.
+            own, controller = home.log(waiting[0]), home.log("controller")
+            log = own if own.exists() else controller
             raise RunError(
                 f"node {waiting[0]} did not start: {_last_line(log)}",
                 hint=f"Details are in {log}; penstock doctor checks this machine.",

@@ -9,8 +9,11 @@ import logging
 import os
 import signal
 import sys
+import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from penstock.control.agent import Agent
@@ -21,6 +24,8 @@ from penstock.control.versions import check_system
 from penstock.errors import InputError, PenstockError, RunError
 
 RETAINED_ROWS = 100_000
+_LOOK_EVERY_S = 3.0
+_MISSED_AT_MOST = 10
 
 
 def main(arguments: list[str]) -> int:
@@ -48,6 +53,7 @@ def main(arguments: list[str]) -> int:
 
 def _run(home: Home, name: str, master: str | None) -> None:
     from penstock.control.worker import SparkWorker
+    from penstock.spark.cluster_nodes import has_executor
     from penstock.spark.node import NodeOptions
     from penstock.spark.session import SessionOptions, start_session
     from penstock.spark.state import StateFolder
@@ -61,10 +67,30 @@ def _run(home: Home, name: str, master: str | None) -> None:
     agent = Agent(node, catalog, SparkWorker(session, StateFolder(home.state), options))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: agent.stop())
+    if master is not None:
+        lost = partial(_end_without_executor, lambda: has_executor(session), agent.stop)
+        threading.Thread(target=lost, daemon=True, name="executor").start()
     try:
         _run_apart(agent.run)
     finally:
         session.stop()
+
+
+def _end_without_executor(
+    has_one: Callable[[], bool],
+    stop: Callable[[], None],
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Stops a node whose executor is gone for good: its host starts it again where there is one.
+
+    A cluster gives a node another executor if it can; whoever has none that long, has lost it.
+    """
+    missed = 0
+    while missed < _MISSED_AT_MOST:
+        sleep(_LOOK_EVERY_S)
+        missed = 0 if has_one() else missed + 1
+    logging.error("no executor for %g s; the node ends", _MISSED_AT_MOST * _LOOK_EVERY_S)
+    stop()
 
 
 def _run_apart(work: Callable[[], None]) -> None:

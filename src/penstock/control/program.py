@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.control.client import Client
-from penstock.control.home import PROCESSES, Home
+from penstock.control.home import Home
 from penstock.control.launch import bring_down, bring_up
 from penstock.lang.builder import Flow, deployment
 from penstock.lang.deployment import deployment_yaml
@@ -67,12 +67,13 @@ class RunningSystem:
 
 @contextmanager
 def local(
-    nodes: int = 2, cores: int = 1, home: Path | None = None, on: str = PROCESSES
+    nodes: int = 2, cores: int = 1, home: Path | None = None, on: str | None = None
 ) -> Iterator[RunningSystem]:
     """A system on this machine, for as long as the ``with`` block.
 
-    Without ``home`` its data is gone afterwards. ``on`` says what nodes are: ``processes``;
-    ``inline``, all in one process; ``cluster``, workers of a Spark cluster started for them.
+    Without ``home`` its data is gone afterwards. ``on`` says what the nodes of a new system are:
+    ``processes``, as without it; ``inline``, all in one process; ``cluster``, workers of a Spark
+    cluster started for them.
     """
     specs = [NodeSpec(f"n{number}", cores) for number in range(1, nodes + 1)]
     with tempfile.TemporaryDirectory(prefix="penstock-", ignore_cleanup_errors=True) as scratch:

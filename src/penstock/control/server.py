@@ -77,7 +77,6 @@ def _serve(home: Home, catalog: Catalog, listening: socket.socket) -> None:
         over.set()
         for thread in threads[:2]:
             thread.join()
-        balancer.close()
         if down.is_set():
             host.stop(catalog.nodes())
             home.forget_address()

@@ -130,9 +130,14 @@ def _written_node(network: Network, fragment: Fragment) -> str | None:
 
     Those of one result have to agree; otherwise there is a fragment for each.
     """
-    made = {name for operator in fragment.operators for name in operator.outputs}
-    wished = [(query.name, query.on) for query in network.queries if query.on]
-    wished = [(name, on) for name, on in wished if network.query(name).stream in made]
+    # Of a switch only the case that is wanted is made here.
+    read = {one.stream for operator in fragment.operators for one in operator.inputs}
+    inside = read - set(fragment.inputs)
+    wished = [
+        (query.name, query.on)
+        for query in network.queries
+        if query.on and (query.name in fragment.queries or query.stream in inside)
+    ]
     for name, node in wished[1:]:
         first, first_node = wished[0]
         if node != first_node:

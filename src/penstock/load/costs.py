@@ -1,8 +1,8 @@
 """What one row costs each kind of operator, as measured on a real engine.
 
-The table lies beside this file as ``costs.json`` and is written by ``penstock bench costs``
-with the machine and the date; nothing in it is guessed. Measured costs of a running deployment
-take precedence where they exist.
+The table lies beside this file as ``costs.json`` and is written by ``penstock bench costs`` and
+``bench hop`` with the machine and the date; nothing in it is guessed. Measured costs of a running
+deployment take precedence where they exist.
 """
 
 from __future__ import annotations

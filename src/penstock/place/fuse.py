@@ -102,8 +102,8 @@ class _Fusion:
 
         ``_behind`` has the results with a node in the fragment that a result would be part of.
         """
-        found = {name for one in operator.inputs for name in self._behind.get(one.stream, ())}
-        found -= self._cut
+        read = {one.stream for one in operator.inputs} - self._cut
+        found = {name for stream in read for name in self._behind.get(stream, ())} - self._cut
         for stream in operator.outputs:
             own = self._written.get(stream)
             nodes = {self._written[name] for name in found} | ({own} if own else set())

@@ -48,7 +48,7 @@ def cluster_settings(master: str, node: str, cores: int, heap_bytes: int) -> dic
 def await_executor(session: SparkSession, node: str, patience_s: float = _EXECUTOR_S) -> None:
     """Waits until a node's executor is there; raises if it never comes."""
     until_s = time.monotonic() + patience_s
-    while not _executors(session):
+    while not has_executor(session):
         if time.monotonic() > until_s:
             session.stop()
             raise RunError(
@@ -63,11 +63,16 @@ def task_seconds(session: SparkSession) -> float:
     """How long tasks have run in other processes, which Spark counts; 0 where there are none."""
     if str(session.sparkContext.master).startswith("local"):
         return 0.0
-    return sum(one.totalDuration() for one in _executors(session)) / 1_000
+    return sum(one.totalDuration() for one in _executors(session, only_alive=False)) / 1_000
 
 
-def _executors(session: SparkSession) -> list[Any]:
+def has_executor(session: SparkSession) -> bool:
+    """Whether a node has somewhere to run tasks."""
+    return bool(_executors(session, only_alive=True))
+
+
+def _executors(session: SparkSession, only_alive: bool) -> list[Any]:
     store = session.sparkContext._jsc.sc().statusStore()
-    known = store.executorList(False)
+    known = store.executorList(only_alive)
     found = [known.apply(at) for at in range(known.size())]
     return [one for one in found if one.id() != _DRIVER]

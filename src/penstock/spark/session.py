@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from penstock.spark.archive import archive_options, spark_home
 from penstock.spark.cluster_nodes import await_executor, cluster_settings
+from penstock.spark.heap import heap_bytes
 from penstock.spark.java import Java, cache_directory, find_java
 
 _MEBIBYTE = 1 << 20
@@ -80,14 +81,8 @@ ROWS = {
     "spark.hadoop.parquet.summary.metadata.level": "NONE",
 }
 
-_HADOOP_KEYS = (
-    "io.file.buffer.size",
-    *(
-        key.removeprefix("spark.hadoop.")
-        for key in (*STREAMING, *ROWS)
-        if key.startswith("spark.hadoop.")
-    ),
-)
+_HADOOP = "spark.hadoop."
+_BUFFER = "io.file.buffer.size"
 
 LOOPBACK = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -102,7 +97,9 @@ def start_session(name: str, options: SessionOptions, log: Path | None = None) -
     if options.master is None:
         place = LOOPBACK
     else:
-        place = cluster_settings(options.master, name, options.cores, _heap_bytes(options))
+        place = cluster_settings(
+            options.master, name, options.cores, heap_bytes(options.memory_bytes)
+        )
     builder = SparkSession.builder.appName(name).master(options.master or f"local[{options.cores}]")
     for key, value in (settings(options, java) | place).items():
         builder = builder.config(key, value)
@@ -116,7 +113,7 @@ def start_session(name: str, options: SessionOptions, log: Path | None = None) -
 
 
 def _drop_hadoop_defaults(session: SparkSession) -> None:
-    """Leaves of Hadoop's configuration what is set here.
+    """Leaves of Hadoop's configuration what is set for the session, as ``spark.hadoop.…``.
 
     Spark copies all of it several times for every batch, and sends it to tasks with every operator
     that has state; nearly all of it are 1,200 defaults that the code has built in anyway.
@@ -127,7 +124,11 @@ def _drop_hadoop_defaults(session: SparkSession) -> None:
     assert gateway is not None
     JavaClass("org.apache.hadoop.mapred.JobConf", gateway._gateway_client)(False)
     known = context._jsc.hadoopConfiguration()
-    kept = {key: known.get(key) for key in _HADOOP_KEYS}
+    kept = {_BUFFER: known.get(_BUFFER)} | {
+        key.removeprefix(_HADOOP): value
+        for key, value in context.getConf().getAll()
+        if key.startswith(_HADOOP)
+    }
     known.clear()
     for key, value in kept.items():
         known.set(key, value)
@@ -141,19 +142,13 @@ def settings(options: SessionOptions, java: Java) -> dict[str, str]:
         **ROWS,
         "spark.sql.shuffle.partitions": str(options.cores),
         "spark.default.parallelism": str(options.cores),
-        "spark.driver.memory": f"{_heap_bytes(options) // _MEBIBYTE}m",
+        "spark.driver.memory": f"{heap_bytes(options.memory_bytes) // _MEBIBYTE}m",
         "spark.driver.extraJavaOptions": shlex.join(_java_options(java)),
         "spark.ui.enabled": "false" if options.ui_port is None else "true",
         "spark.ui.port": str(options.ui_port or 4040),
         "spark.port.maxRetries": "0" if options.ui_port is not None else "16",
         "spark.scheduler.mode": "FAIR",
     }
-
-
-def _heap_bytes(options: SessionOptions) -> int:
-    # The rest of a node's memory belongs to the JVM itself and to the Python processes; Spark
-    # refuses to start with less than about 470 MB of heap.
-    return max(512 * _MEBIBYTE, options.memory_bytes // 2)
 
 
 def _java_options(java: Java) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ from penstock.spark.archive import archive_options, spark_home
 from penstock.spark.exact_json import decoded, encoded
 from penstock.spark.java import cache_directory, find_java
 from penstock.spark.masters import address_towards, checked, is_local
-from penstock.spark.session import LOOPBACK, QUIET
+from penstock.spark.session import QUIET
 
 Say = Callable[[str], None]
 
@@ -81,7 +81,6 @@ def _session(master: str, address: str) -> SparkSession:
     archive = archive_options(java, spark_home(), cache_directory(os.environ))
     settings = {
         **QUIET,
-        **LOOPBACK,
         **_ONE_THREAD,
         "spark.python.unix.domain.socket.enabled": "true",
         "spark.driver.bindAddress": address,

@@ -10,61 +10,74 @@ import json
 import os
 import re
 import secrets
+import shlex
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 
 from penstock.errors import RunError
 from penstock.spark.archive import spark_home
+from penstock.spark.heap import heap_bytes
 from penstock.spark.java import find_java
 from penstock.spark.masters import resource_of
 
 _HOST = "127.0.0.1"
 _URL = re.compile(r"Starting Spark master at (spark://\S+)")
-_REGISTERED = re.compile(r"(Successfully registered) with master")
 _STARTED_WITHIN_S = 60.0
 _STOPPED_WITHIN_S = 20.0
+_RESTART_PAUSE_S = 5.0
 _LOOK_EVERY_S = 0.05
 _DEPLOY = "org.apache.spark.deploy"
-_MASTER = "master"
+_SECRET = "spark.authenticate.secret"
+MASTER = ".master"
+"""What the master is called among the processes: no node can be called so."""
 
 
-@dataclass(frozen=True)
 class StandaloneCluster:
     """The cluster kept in ``folder``; ``settings`` is where Spark's processes read theirs."""
 
-    folder: Path
-    settings: Path
+    def __init__(self, folder: Path, settings: Path) -> None:
+        self.folder = folder
+        self.settings = settings
+        self._started_s: dict[str, float] = {}
 
     def keep_up(self, nodes: Mapping[str, tuple[int, int]]) -> str:
-        """Starts what does not run, with these cores and bytes of memory; the master's address."""
-        running = self._running()
-        if _MASTER not in running:
+        """Starts what does not run, with these cores and bytes of memory; the master's address.
+
+        Workers register with the master by and by.
+        """
+        running = self.running()
+        if MASTER not in running:
             self.stop()
-            self._write_secret()
-            started = self._run(_MASTER, f"{_DEPLOY}.master.Master", [], {})
-            running = {_MASTER: started.pid}
-            self._remember(running)
-        master = self._said(_MASTER, running[_MASTER], _URL)
+            self._prepare()
+            self._run(MASTER, f"{_DEPLOY}.master.Master", [], {})
+        master = self._address()
         for node, (cores, memory_bytes) in nodes.items():
-            if node not in running:
-                running[node] = self._start_worker(master, node, cores, memory_bytes)
-                self._remember(running)
+            is_due = time.monotonic() - self._started_s.get(node, -1e9) > _RESTART_PAUSE_S
+            if node not in self.running() and is_due:
+                self._start_worker(master, node, cores, memory_bytes)
         return master
 
     def stop(self) -> None:
         """Ends all processes; executors end with their workers."""
-        processes = [psutil.Process(pid) for pid in self._running().values()]
+        processes = list(self.running().values())
         for process in processes:
-            process.terminate()
-        _, left = psutil.wait_procs(processes, _STOPPED_WITHIN_S)
-        for process in left:
-            process.kill()
+            with suppress(psutil.NoSuchProcess):
+                process.terminate()
+        for process in psutil.wait_procs(processes, _STOPPED_WITHIN_S)[1]:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
         self._known.unlink(missing_ok=True)
+
+    def running(self) -> dict[str, psutil.Process]:
+        """The processes at work: the master, and the worker of each node."""
+        known = json.loads(self._known.read_text()) if self._known.exists() else {}
+        found = {name: _process(pid, born_s) for name, (pid, born_s) in known.items()}
+        return {name: process for name, process in found.items() if process is not None}
 
     def log(self, name: str) -> Path:
         """What the master, or the worker of a node, has printed."""
@@ -78,47 +91,38 @@ class StandaloneCluster:
     def _known(self) -> Path:
         return self.folder / "processes.json"
 
-    def _running(self) -> dict[str, int]:
-        known = json.loads(self._known.read_text()) if self._known.exists() else {}
-        return {name: pid for name, pid in known.items() if _is_ours(pid)}
-
-    def _remember(self, running: Mapping[str, int]) -> None:
-        growing = self._known.with_suffix(".new")
-        growing.write_text(json.dumps(dict(running)))
-        growing.replace(self._known)
-
-    def _write_secret(self) -> None:
+    def _prepare(self) -> None:
         """Lets nobody else on this machine give orders to the cluster."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.settings.mkdir(parents=True, exist_ok=True, mode=0o700)
         path = self.settings / "spark-defaults.conf"
-        if not path.exists():
-            with os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600), "w") as file:
-                file.write("spark.authenticate true\n")
-                file.write(f"spark.authenticate.secret {secrets.token_urlsafe(32)}\n")
+        written = path.read_text() if path.exists() else ""
+        if _SECRET in written:
+            return
+        secret = f"spark.authenticate true\n{_SECRET} {secrets.token_urlsafe(32)}\n"
+        growing = path.with_suffix(".new")
+        growing.unlink(missing_ok=True)
+        with os.fdopen(os.open(growing, os.O_CREAT | os.O_WRONLY, 0o600), "w") as file:
+            file.write(written + "\n" * bool(written) + secret)
+        growing.replace(path)
 
-    def _start_worker(self, master: str, node: str, cores: int, memory_bytes: int) -> int:
+    def _start_worker(self, master: str, node: str, cores: int, memory_bytes: int) -> None:
         resource = resource_of(node)
         known = {"componentName": "spark.worker", "resourceName": resource}
         resources = self.folder / f"{node}.resources.json"
         resources.write_text(json.dumps([{"id": known, "addresses": ["0"]}]))
-        options = (
-            f"-Dspark.worker.resource.{resource}.amount=1 -Dspark.worker.resourcesFile={resources}"
-        )
-        size = f"{memory_bytes >> 20}M"
+        options = [
+            f"-Dspark.worker.resource.{resource}.amount=1",
+            f"-Dspark.worker.resourcesFile={resources}",
+        ]
+        size = f"{max(memory_bytes, heap_bytes(memory_bytes)) >> 20}M"
         place = ["--cores", str(cores), "--memory", size, "--work-dir", str(self.work(node))]
-        process = self._run(
-            node,
-            f"{_DEPLOY}.worker.Worker",
-            [*place, master],
-            {"SPARK_WORKER_OPTS": options},
-        )
-        self._said(node, process.pid, _REGISTERED)
-        return process.pid
+        more = {"SPARK_WORKER_OPTS": shlex.join(options)}
+        self._run(node, f"{_DEPLOY}.worker.Worker", [*place, master], more)
 
     def _run(
         self, name: str, program: str, arguments: Sequence[str], more: Mapping[str, str]
-    ) -> subprocess.Popen[bytes]:
+    ) -> None:
         environment = {
             **os.environ,
             "JAVA_HOME": str(find_java(os.environ).home),
@@ -131,7 +135,7 @@ class StandaloneCluster:
         command = [str(spark_home() / "bin" / "spark-class"), program]
         place = ["--host", _HOST, "--port", "0", "--webui-port", "0"]
         with self.log(name).open("wb") as output:
-            return subprocess.Popen(
+            started = subprocess.Popen(
                 [*command, *place, *arguments],
                 env=environment,
                 stdin=subprocess.DEVNULL,
@@ -139,24 +143,35 @@ class StandaloneCluster:
                 stderr=output,
                 start_new_session=True,
             )
+        self._started_s[name] = time.monotonic()
+        self._remember(name, started.pid)
 
-    def _said(self, name: str, pid: int, what: re.Pattern[str]) -> str:
-        """What a process says once it works; raises if it ends before."""
-        log = self.log(name)
+    def _remember(self, name: str, pid: int) -> None:
+        known = {
+            one: [process.pid, process.create_time()] for one, process in self.running().items()
+        }
+        with suppress(psutil.NoSuchProcess):
+            known[name] = [pid, psutil.Process(pid).create_time()]
+        growing = self._known.with_suffix(".new")
+        growing.write_text(json.dumps(known))
+        growing.replace(self._known)
+
+    def _address(self) -> str:
+        """Where the master answers, which it says once it does; raises if it ends before."""
+        log = self.log(MASTER)
         until_s = time.monotonic() + _STARTED_WITHIN_S
-        while (found := what.search(log.read_text(errors="replace"))) is None:
-            if not _is_ours(pid) or time.monotonic() > until_s:
-                raise RunError(f"Spark's {name} did not start", hint=f"Details are in {log}.")
+        while (found := _URL.search(log.read_text(errors="replace"))) is None:
+            if MASTER not in self.running() or time.monotonic() > until_s:
+                raise RunError("Spark's master did not start", hint=f"Details are in {log}.")
             time.sleep(_LOOK_EVERY_S)
         return found[1]
 
 
-def _is_ours(pid: int) -> bool:
-    """Whether a process is one of a Spark cluster and at work."""
+def _process(pid: int, born_s: float) -> psutil.Process | None:
+    """The process with this number, if it is the one that was born then and is at work."""
     try:
         process = psutil.Process(pid)
-        is_alive = process.status() != psutil.STATUS_ZOMBIE
-        # Before it is Spark's own program it is the script that starts it.
-        return is_alive and any("spark" in part for part in process.cmdline())
-    except psutil.Error:
-        return False
+        is_it = process.create_time() == born_s and process.status() != psutil.STATUS_ZOMBIE
+        return process if is_it else None
+    except psutil.NoSuchProcess:
+        return None

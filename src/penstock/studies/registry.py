@@ -24,7 +24,7 @@ STUDIES: Mapping[str, str] = {
     "balancing-sensitivity": "which parameters matter to whom",
     "balancing-bursts": "global plans with pairwise balancing under on-off bursts",
     "two-chains": "two chains that burst in turn, connected or cut",
-    "live-bursts": "streams that burst in turn on three real nodes, with and without balancing",
+    "live-bursts": "bursts, in turn and as recorded, on real nodes with and without balancing",
     "prediction": "runs on real nodes as the simulator predicted them",
     "traffic": "plans at work on real nodes, at rates that grow to overload",
 }
