@@ -241,7 +241,12 @@ FUNCTIONS: Mapping[str, Function] = dict(
         _named("concat", _variadic(S, S), "strings"),
         _named("substring", _fixed(S, S, N, N, optional=1), "a string, a start and a length"),
         _named("replace", _fixed(S, S, S, S), "a string, what to replace, and with what"),
-        _named("split_part", _fixed(S, S, S, N), "a string, a separator and a part's number"),
+        _named(
+            "split_part",
+            _fixed(S, S, S, N),
+            "a string, a separator and a part's number",
+            safe=lambda a: f"if({a[2]} <> 0, split_part({', '.join(a)}), NULL)",
+        ),
         _named("regexp_extract", _fixed(S, S, S, N, optional=1), "a string, a pattern, a group"),
         _named("startswith", _fixed(B, S, S), "a string and its beginning"),
         _named("endswith", _fixed(B, S, S), "a string and its end"),

@@ -95,6 +95,7 @@ OPERATIONS = (
     _op("string", "string", "substring({0}, 2, 2)"),
     _op("string", "string", "replace({0}, 'a', 'xy')"),
     _op("string", "string", "split_part({0}, 'b', 1)"),
+    _op("string", "string", "split_part({0}, 'b', 0)", "CAST(NULL AS VARCHAR)"),
     _op("string", "int", "CAST({0} AS string)", "CAST({0} AS VARCHAR)"),
     _op("string", "bool string", _HALF_CASE),
     _op(
