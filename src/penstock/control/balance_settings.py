@@ -24,7 +24,7 @@ class BalanceSettings:
     samples: int = 10
     sample_s: float = 4.0
     suggest: bool = False
-    planning_s: float = 5.0
+    planning_s: float = 15.0
     thresholds: Thresholds = field(default_factory=Thresholds)
     guards: Guards = field(default_factory=Guards)
 
@@ -64,7 +64,7 @@ class BalanceSettings:
             _whole(written, "samples", 10),
             duration_us(str(written.get("sample", "4s"))) / 1e6,
             bool(written.get("suggest", False)),
-            duration_us(str(written.get("planning", "5s"))) / 1e6,
+            duration_us(str(written.get("planning", "15s"))) / 1e6,
             Thresholds(**{name: _number(written, name, 0.0) for name in limits if name in written}),
             Guards(
                 duration_us(str(written.get("cooldown", "30s"))) / 1e6,

@@ -1,8 +1,8 @@
 """Balancing at work: streams that burst on three real nodes, with and without it.
 
-In the first scenario two streams burst in turn and a third is steady; what reads a stream starts on
-a node of its own. Their mean loads are about equal, so a policy that looks at means finds little to
-do; one that looks at correlation mixes what bursts in turn. In the second the streams come as
+In the first scenario two streams burst in turn and a third is steady. Their mean loads are about
+equal, so a policy that looks at means finds little to do; one that looks at correlation mixes what
+bursts in turn. In the second the streams come as
 records of a network's monitor did.
 """
 
@@ -213,7 +213,7 @@ def _setup(seconds: int) -> str:
         f"{_NODES} nodes of one core on one machine; two packet streams of {_HIGH_PER_S:,} and "
         f"{_LOW_PER_S:,} rows a second in turn every {_PERIOD_S // 2} s, a third of "
         f"{_STEADY_PER_S:,}; or three that come as two recorded logs did, {_MEAN_PER_S:,} a second "
-        f"on average. {len(_KEYS)} sliding aggregates over each, every stream's on one node at "
-        f"first. Results within {_MAX_LATENCY_S} s wanted. {seconds} s of input; latency, overload "
+        f"on average. {len(_KEYS)} sliding aggregates over each, placed by the strategy connected "
+        f"at first. Results within {_MAX_LATENCY_S} s wanted. {seconds} s of input; latency, overload "
         "(a node at 95 % and more) and deviation over its second half."
     )
