@@ -214,6 +214,6 @@ def _setup(seconds: int) -> str:
         f"{_LOW_PER_S:,} rows a second in turn every {_PERIOD_S // 2} s, a third of "
         f"{_STEADY_PER_S:,}; or three that come as two recorded logs did, {_MEAN_PER_S:,} a second "
         f"on average. {len(_KEYS)} sliding aggregates over each, placed by the strategy connected "
-        f"at first. Results within {_MAX_LATENCY_S} s wanted. {seconds} s of input; latency, overload "
-        "(a node at 95 % and more) and deviation over its second half."
+        f"at first. Results within {_MAX_LATENCY_S} s wanted. {seconds} s of input; latency, "
+        "overload (a node at 95 % and more) and deviation over its second half."
     )
