@@ -53,10 +53,16 @@ def test_what_was_not_recorded_is_not_made_up() -> None:
 
 
 def test_bursts_are_one_fragment_a_query(tmp_path: Path) -> None:
-    text = live_bursts.deployment(tmp_path, tmp_path / "out", "correlation")
-    found = parse_deployment(text, "bursts", tmp_path)
-    assert sorted(one.name for one in fuse(found.network)) == sorted(live_bursts.query_names())
+    text = live_bursts.deployment(tmp_path, tmp_path / "out")
+    network = parse_deployment(text, "bursts", tmp_path).network
+    assert sorted(one.name for one in fuse(network)) == sorted(live_bursts.query_names())
+    assert sorted(live_bursts.nodes_at_first()) == sorted(live_bursts.query_names())
+
+
+def test_the_policy_is_a_file_of_its_own(tmp_path: Path) -> None:
+    found = parse_deployment(live_bursts.policy_file("correlation"), "policy", tmp_path)
     assert found.balance["policy"] == "correlation"
+    assert not fuse(found.network)
 
 
 def watched() -> Watched:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -94,9 +94,13 @@ class Client:
 
     def move(self, fragment: str, node: str) -> dict[str, Any]:
         """Begins to move a fragment."""
-        body = [{"fragment": fragment, "node": node}]
+        return self.move_all({fragment: node})[0]
+
+    def move_all(self, nodes: Mapping[str, str]) -> list[dict[str, Any]]:
+        """Begins to move fragments to these nodes, as one plan."""
+        body = [{"fragment": fragment, "node": node} for fragment, node in nodes.items()]
         begun: list[dict[str, Any]] = self._told("POST", "/api/moves", json=body)
-        return begun[0]
+        return begun
 
     def await_move(self, number: int, patience_s: float = 60.0) -> dict[str, Any]:
         """Waits for a move to end, well or not."""

@@ -256,14 +256,14 @@ def to_sql(expression: Expression, schema: Schema | None = None) -> str:
             return f"CASE {body} ELSE {to_sql(otherwise, schema)} END"
         case Call(function, arguments):
             template = FUNCTIONS[function].sql
-            if schema is not None and _may_overflow(expression, schema):
+            if schema is not None and _may_fail(expression, schema):
                 template = FUNCTIONS[function].safe_sql
             return template([to_sql(one, schema) for one in arguments])
     raise InputError(f"{expression!r} is not an expression")
 
 
-def _may_overflow(call: Call, schema: Schema) -> bool:
-    if call.function in ("/", "%"):
+def _may_fail(call: Call, schema: Schema) -> bool:
+    if call.function in ("/", "%", "split_part"):
         return True
     types = [type_of(one, schema) for one in call.arguments]
     if call.function in ("floor", "ceil"):

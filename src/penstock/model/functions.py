@@ -245,7 +245,7 @@ FUNCTIONS: Mapping[str, Function] = dict(
             "split_part",
             _fixed(S, S, S, N),
             "a string, a separator and a part's number",
-            safe=lambda a: f"if({a[2]} <> 0, split_part({', '.join(a)}), NULL)",
+            safe=lambda a: f"split_part({a[0]}, {a[1]}, nullif({a[2]}, 0))",
         ),
         _named("regexp_extract", _fixed(S, S, S, N, optional=1), "a string, a pattern, a group"),
         _named("startswith", _fixed(B, S, S), "a string and its beginning"),

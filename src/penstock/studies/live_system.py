@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from penstock.control.client import Client
+from penstock.control.client import Client, await_that
 from penstock.control.home import Home
 from penstock.control.launch import bring_down, bring_up
 from penstock.errors import RunError
@@ -106,12 +106,17 @@ class LiveSystem:
         queries: Sequence[str],
         seconds: float | None,
         say: Callable[[str], None],
+        arrange: Callable[[], None] = lambda: None,
     ) -> Watched:
-        """Submits a deployment, watches it for so long, or until it has finished, and drops it."""
+        """Submits a deployment, watches it for so long, or until it has finished, and drops it.
+
+        ``arrange`` is called once it is submitted, before anything is looked at.
+        """
         known = len(self._moves())
         channels = {query: self.channel(query) for query in queries}
         submitted_s = time.time()
         self.client.submit(name, "yaml", text, str(self.home.path))
+        arrange()
         looks: list[Look] = []
         delivered: list[Delivered] = []
         places = dict.fromkeys(queries, 0)
@@ -130,6 +135,24 @@ class LiveSystem:
         assignment = {one["name"]: str(one["node"]) for one in fragments}
         self.client.drop(name)
         return Watched(submitted_s, tuple(looks), tuple(delivered), assignment, tuple(moves))
+
+    def put(self, nodes: Mapping[str, str], patience_s: float) -> None:
+        """Moves fragments to these nodes, once they run, if they are elsewhere."""
+        until_s = time.monotonic() + patience_s
+
+        def running() -> dict[str, Any] | None:
+            units = {one["name"]: one for one in self.client.get("/api/fragments")}
+            _check(list(units.values()))
+            return units if all(units[name]["state"] == "running" for name in nodes) else None
+
+        units = await_that(running, patience_s, "some fragments did not run")
+        wanted = {name: node for name, node in nodes.items() if units[name]["node"] != node}
+        for move in self.client.move_all(wanted) if wanted else []:
+            done = self.client.await_move(move["id"], max(1.0, until_s - time.monotonic()))
+            if done["state"] != "done":
+                raise RunError(
+                    f"{move['unit']} could not be put on {done['target']}: {done['error']}"
+                )
 
     def check(self) -> None:
         """Raises if something that was submitted has failed."""
