@@ -17,14 +17,18 @@ from penstock.studies.live_system import Delivered, Look, Watched
 from penstock.studies.recording import Stretch, write_packets
 
 
+def test_the_rates_of_traffic_are_known(tmp_path: Path) -> None:
+    traffic.write_substreams(tmp_path, [0.1], 3)
+    text = traffic.deployment(tmp_path, "rod", 0.1)
+    known = known_rates(parse_deployment(text, "traffic", tmp_path).network)
+    assert known == {name: pytest.approx(traffic.RATE_PER_S / 10, rel=0.2) for name in known}
+    assert len(known) == 3
+
+
 @pytest.mark.parametrize("strategy", traffic.STRATEGIES)
 def test_traffic_is_one_fragment_a_query(tmp_path: Path, strategy: str) -> None:
-    traffic.write_substreams(tmp_path, [2.0], 3)
     text = traffic.deployment(tmp_path, strategy, 2.0)
     network = parse_deployment(text, "traffic", tmp_path).network
-    known = known_rates(network)
-    assert known == {name: pytest.approx(2 * traffic.RATE_PER_S, rel=0.2) for name in known}
-    assert len(known) == 3
     fragments = fuse(network)
     assert sorted(one.name for one in fragments) == sorted(traffic.query_names())
     assert {round_us(network, one, 1) for one in fragments} == {traffic.ROUND_S * 1e6}
