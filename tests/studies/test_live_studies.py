@@ -118,3 +118,9 @@ def test_on_a_full_node_fragments_fall_behind() -> None:
     nodes = dict.fromkeys(names[1:], "n2") | {names[0]: "n1"}
     assert prediction.taken_per_s(costs, nodes, 10) == pytest.approx(10 * len(names))
     assert prediction.taken_per_s(costs, nodes, 500) == pytest.approx(500 + 1_000)
+
+
+def test_what_was_not_measured_has_no_error() -> None:
+    assert prediction._beside(3.0, 2.0) == (2.0, 0.5)
+    assert prediction._beside(3.0, None) == (None, None)
+    assert prediction._beside(3.0, 0.0) == (0.0, None)

@@ -46,6 +46,7 @@ class Point:
     """One run: where fragments and intakes were and what they used, and what came of it.
 
     ``rate_per_s`` is what came in on each stream, ``taken_per_s`` what each fragment has read.
+    There is no latency where no results came.
     """
 
     rate_per_s: float
@@ -53,7 +54,7 @@ class Point:
     loads: Mapping[str, float]
     taken_per_s: Mapping[str, float]
     utilisation: Mapping[str, float]
-    latency_s: float
+    latency_s: float | None
 
 
 def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
@@ -89,7 +90,7 @@ def _point(live: LiveSystem, rate_per_s: float, seen: Watched) -> Point:
         {name: seen.grown_per_s(name, "cpu_ms") / 1_000 for name in seen.assignment},
         {name: seen.grown_per_s(name, "rows_in") for name in query_names(AGGREGATES)},
         {node: seen.mean_utilisation(node) for node in live.nodes},
-        float(np.mean(latencies)) if latencies else float("nan"),
+        float(np.mean(latencies)) if latencies else None,
     )
 
 
@@ -144,16 +145,22 @@ def _compared(
     nodes = list(real.utilisation)
     used, latency_s = simulated(costs, real.assignment, rate_per_s, nodes)
     through_per_s = taken_per_s(costs, real.assignment, rate_per_s)
-    pairs = [
+    pairs: list[tuple[str, float, float | None]] = [
         *((f"utilisation of {node}", used[node], real.utilisation[node]) for node in nodes),
         ("rows/s", through_per_s, sum(real.taken_per_s.values())),
         ("latency, s", latency_s, real.latency_s),
     ]
     return [
-        (placement, multiplier, quantity, round(ours, 4), round(theirs, 4),
-         round(ours / theirs - 1, 4) if theirs else None)
+        (placement, multiplier, quantity, round(ours, 4), *_beside(ours, theirs))
         for quantity, ours, theirs in pairs
-    ]  # fmt: skip
+    ]
+
+
+def _beside(predicted: float, measured: float | None) -> tuple[float | None, float | None]:
+    """What was measured, and by how much the prediction is off; nothing where nothing was."""
+    if not measured:
+        return measured, None
+    return round(measured, 4), round(predicted / measured - 1, 4)
 
 
 def _findings(table: Table) -> list[Row]:
