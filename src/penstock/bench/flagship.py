@@ -11,8 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import psutil
-
+from penstock.bench.processes import own_bytes, resident_bytes, total
 from penstock.bench.report import Case, limited
 from penstock.errors import RunError
 
@@ -36,12 +35,12 @@ def _watched(folder: Path) -> list[Case]:
     started_s = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     first_s: float | None = None
-    peak_rss = peak_pss = 0
+    peak_rss = peak_pss = 0.0
     while process.poll() is None:
         if first_s is None and _has_result(folder):
             first_s = time.monotonic() - started_s
-        rss, pss = _memory(process.pid)
-        peak_rss, peak_pss = max(peak_rss, rss), max(peak_pss, pss)
+        peak_rss = max(peak_rss, total(process.pid, resident_bytes))
+        peak_pss = max(peak_pss, total(process.pid, own_bytes))
         time.sleep(0.25)
     if process.returncode or first_s is None:
         assert process.stderr is not None
@@ -56,20 +55,3 @@ def _watched(folder: Path) -> list[Case]:
 def _has_result(folder: Path) -> bool:
     counts = folder.glob(".penstock/ami/fragments/*/rows_out")
     return any(json.loads(one.read_text())["rows"] for one in counts)
-
-
-def _memory(pid: int) -> tuple[int, int]:
-    """RSS and PSS of a process and all below it."""
-    rss = pss = 0
-    try:
-        processes = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
-    except psutil.Error:
-        return 0, 0
-    for one in processes:
-        try:
-            full = one.memory_full_info()
-        except psutil.Error:
-            continue
-        rss += full.rss
-        pss += getattr(full, "pss", full.rss)
-    return rss, pss

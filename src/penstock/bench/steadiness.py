@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import psutil
-
+from penstock.bench.processes import processor_s, resident_bytes, total
 from penstock.bench.report import Case, Report, compared, limited
 from penstock.studies.live_system import LiveSystem, live_system
 
@@ -45,10 +44,10 @@ queries:
 class Holding:
     """What a node has at one moment."""
 
-    memory_bytes: int
-    open_files: int
-    channel_bytes: int
-    checkpoint_bytes: int
+    memory_bytes: float
+    open_files: float
+    channel_bytes: float
+    checkpoint_bytes: float
 
 
 def steadiness(quick: bool, say: Say) -> Report:
@@ -84,10 +83,11 @@ def grown(looks: list[Holding]) -> Iterator[Case]:
 def _idle(live: LiveSystem, seconds: float) -> Iterator[Case]:
     # What starting left to do is done by then.
     time.sleep(seconds)
-    before_s, began_s = _processor_s(live), time.monotonic()
+    pid = _pid(live)
+    before_s, began_s = total(pid, processor_s), time.monotonic()
     time.sleep(seconds)
-    share = (_processor_s(live) - before_s) / (time.monotonic() - began_s)
-    resident = sum(one.memory_info().rss for one in _processes(live))
+    share = (total(pid, processor_s) - before_s) / (time.monotonic() - began_s)
+    resident = total(pid, resident_bytes)
     yield limited("idle node, memory of all its processes", resident / (1 << 30), "GiB", _IDLE_GIB)
     yield limited("idle node, processor", share, "cores", _IDLE_CPU)
 
@@ -103,25 +103,18 @@ def _looks(live: LiveSystem, seconds: float, say: Say) -> Iterator[Holding]:
 
 
 def _look(live: LiveSystem) -> Holding:
-    processes = _processes(live)
-    state = live.home.state
+    pid, state = _pid(live), live.home.state
     return Holding(
-        sum(one.memory_info().rss for one in processes),
-        sum(one.num_fds() for one in processes),
+        total(pid, resident_bytes),
+        total(pid, lambda process: process.num_fds()),
         _bytes(state / "channels"),
         _bytes(state / "fragments"),
     )
 
 
-def _processes(live: LiveSystem) -> list[psutil.Process]:
+def _pid(live: LiveSystem) -> int:
     (node,) = live.client.get("/api/nodes")
-    process = psutil.Process(node["pid"])
-    return [process, *process.children(recursive=True)]
-
-
-def _processor_s(live: LiveSystem) -> float:
-    times = [one.cpu_times() for one in _processes(live)]
-    return sum(one.user + one.system for one in times)
+    return int(node["pid"])
 
 
 def _bytes(folder: Path) -> int:

@@ -116,7 +116,6 @@ class ClusterHost:
     def __init__(self, home: Home) -> None:
         from penstock.spark.standalone import StandaloneCluster
 
-        self._home = home
         self._cluster = StandaloneCluster(home.path / "cluster", home.spark_settings)
         self._nodes = LocalHost(home)
 

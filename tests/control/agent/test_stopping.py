@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,6 +19,25 @@ from penstock.errors import RunError
 from waiting import until
 
 STUCK = "a could not stop peaks: it hangs"
+
+
+@pytest.fixture
+def controller(tmp_path: Path, catalog: TroubledCatalog) -> Controller:
+    home = Home(tmp_path / "system")
+    home.prepare()
+    return Controller(home, catalog)
+
+
+@contextmanager
+def on_the_first_of_two(
+    catalog: TroubledCatalog, make: Callable[..., Agent], other: ToyWorker
+) -> Iterator[None]:
+    """Peaks runs on node a, and b is there as well."""
+    with started(make()), started(make(name="b", own=other)):
+        until(lambda: len(catalog.nodes()) == 2)
+        catalog.assign(the(catalog), "a")
+        until(lambda: runs(catalog))
+        yield
 
 
 def the(catalog: TroubledCatalog, name: str = "peaks") -> UnitRecord:
@@ -58,15 +78,10 @@ def test_what_does_not_stop_is_not_released_and_tried_again(
 
 
 def test_its_move_fails_and_it_stays_where_it_was(
-    tmp_path: Path, catalog: TroubledCatalog, worker: ToyWorker, make: Callable[..., Agent]
+    controller: Controller, catalog: TroubledCatalog, worker: ToyWorker, make: Callable[..., Agent]
 ) -> None:
-    home = Home(tmp_path / "system")
-    home.prepare()
-    controller, other = Controller(home, catalog), ToyWorker()
-    with started(make()), started(make(name="b", own=other)):
-        until(lambda: len(catalog.nodes()) == 2)
-        catalog.assign(the(catalog), "a")
-        until(lambda: runs(catalog))
+    other = ToyWorker()
+    with on_the_first_of_two(catalog, make, other):
         worker.before["release"] = raising(RunError("it hangs"))
         controller.move([MoveRequest("peaks", "b")])
 
@@ -111,15 +126,10 @@ def test_a_failed_one_that_cannot_be_stopped(
 
 
 def test_the_pause_of_a_move_is_measured(
-    tmp_path: Path, catalog: TroubledCatalog, worker: ToyWorker, make: Callable[..., Agent]
+    controller: Controller, catalog: TroubledCatalog, make: Callable[..., Agent]
 ) -> None:
-    home = Home(tmp_path / "system")
-    home.prepare()
-    controller, other = Controller(home, catalog), ToyWorker()
-    with started(make()), started(make(name="b", own=other)):
-        until(lambda: len(catalog.nodes()) == 2)
-        catalog.assign(the(catalog), "a")
-        until(lambda: runs(catalog))
+    other = ToyWorker()
+    with on_the_first_of_two(catalog, make, other):
         (begun,) = controller.move([MoveRequest("peaks", "b")])
 
         def done() -> bool:
@@ -140,11 +150,8 @@ def test_the_pause_of_a_move_is_measured(
 
 
 def test_a_recovery_says_what_it_took(
-    tmp_path: Path, catalog: TroubledCatalog, worker: ToyWorker, make: Callable[..., Agent]
+    controller: Controller, catalog: TroubledCatalog, worker: ToyWorker, make: Callable[..., Agent]
 ) -> None:
-    home = Home(tmp_path / "system")
-    home.prepare()
-    controller = Controller(home, catalog)
     catalog.join(NodeRecord("z", 1, 1, "z-1", lease_until_s=time.time() + 60))
     with started(make()):
         until(lambda: len(catalog.nodes()) == 2)

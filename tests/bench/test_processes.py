@@ -1,0 +1,30 @@
+"""Sums over a process and all below it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import psutil
+
+from penstock.bench.processes import own_bytes, processor_s, resident_bytes, total
+
+
+def test_children_count() -> None:
+    alone = total(os.getpid(), lambda _: 1)
+    command = [sys.executable, "-c", "import sys; sys.stdin.read()"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE):
+        assert total(os.getpid(), lambda _: 1) == alone + 1
+        assert total(os.getpid(), resident_bytes) >= total(os.getpid(), own_bytes) > 0
+        assert total(os.getpid(), processor_s) > 0
+
+
+def test_who_ends_meanwhile_does_not_count() -> None:
+    def gone(process: psutil.Process) -> float:
+        raise psutil.NoSuchProcess(process.pid)
+
+    assert total(os.getpid(), gone) == 0
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        ended.wait()
+    assert total(ended.pid, lambda _: 1) == 0
