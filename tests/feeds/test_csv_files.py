@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from feeds.reading import NO_HEADER, Reading, refusal, written
 from laws import tried
 from penstock.feeds import files
-from penstock.feeds.files import Reject
+from penstock.feeds.pieces import Reject
 from penstock.model.schema import Schema
 from penstock.model.sources import CsvLayout
 

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from feeds.reading import PLAIN, SCHEMA, parquet, refusal, written
-from penstock.feeds.files import Reject, read_pieces
+from penstock.feeds.files import read_pieces
+from penstock.feeds.pieces import Reject
 from penstock.model.schema import Schema
 from penstock.model.sources import CsvLayout, FileFormat
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from feeds.reading import SCHEMA, Reading, refusal, written
 from penstock.feeds import files
-from penstock.feeds.files import Piece, Reject, json_rows
+from penstock.feeds import json_rows as json_rows_module
+from penstock.feeds.json_rows import json_rows
+from penstock.feeds.pieces import Piece, Reject
 from penstock.model.schema import Schema
 
 
@@ -118,3 +123,99 @@ class TestJsonLines:
         piece = json_rows([b"{}", b"", b"x"], SCHEMA, "topic[0]", 10)
         assert isinstance(piece, Piece)
         assert [(one.file, one.line) for one in piece.rejects] == [("topic[0]", 12)]
+
+
+NUMBERS = st.one_of(
+    st.integers(),
+    st.integers(-(2**70), 2**70),
+    st.floats(),
+    st.sampled_from([-0.0, 1e400, 2**31, 2**63, -(2**63) - 1]),
+)
+VALUES = st.one_of(
+    st.none(),
+    st.booleans(),
+    NUMBERS,
+    st.text(max_size=5),
+    st.sampled_from(
+        ["2018-03-24", "2018-03-24T17:15:20.5Z", "1.5", " 7 ", "true", "-0", "9999-12-31T23:59Z"]
+    ),
+    st.lists(st.integers(), max_size=2),
+    st.dictionaries(st.text(max_size=2), st.integers(), max_size=2),
+)
+KEYS = ["flag", "small", "large", "real", "text", "at", "day", "raw"]
+TYPED = Schema.parse(
+    "flag boolean, small int, large bigint, real double, text string, at timestamp, day date, "
+    "raw binary"
+)
+FITTING = {
+    "flag": st.booleans(),
+    "small": st.integers(-(2**31), 2**31 - 1),
+    "large": st.integers(-(2**63), 2**63 - 1),
+    "real": st.one_of(st.floats(allow_nan=False, allow_infinity=False), st.integers()),
+    "text": st.text(max_size=5),
+    "at": st.sampled_from(["2018-03-24T17:15:20.5Z", "2018-03-24T17:15:20+01:00"]),
+    "day": st.dates().map(str),
+    "raw": st.text(max_size=5),
+}
+OBJECTS = st.one_of(
+    st.fixed_dictionaries({}, optional=FITTING),
+    st.fixed_dictionaries({"at": st.floats(0, 1e9)}),
+    st.dictionaries(st.sampled_from([*KEYS, "Flag", "AT", "other"]), VALUES, max_size=4),
+)
+LINES = st.one_of(
+    OBJECTS.map(lambda one: json.dumps(one).encode()),
+    OBJECTS.map(lambda one: json.dumps(one, ensure_ascii=False).encode("utf-8", "replace")),
+    st.sampled_from(
+        [
+            b"",
+            b" \t",
+            b"\x0c{}",
+            b"{}{}",
+            b'{"large": -0}',
+            b'{"real": -0}',
+            b'{"real": [ -0 ]}',
+            b'{"large": 1, "large": 2}',
+            b'{"text": "\\ud83d\\ude00"}',
+            b'{"text": "\\ude00"}',
+            b'{"text": "caf\xe9"}',
+            b'{"t\\u0065xt": "escaped"}',
+            b'{"text": "a\nb"}',
+            b'{"large":\n1}',
+            b"null",
+            b"[1]",
+            b'{"large": 1',
+            b'}{"large": 1}',
+        ]
+    ),
+)
+
+
+class TestManyAtOnce:
+    @given(st.lists(LINES, max_size=12))
+    def test_lines_together_are_read_as_each_alone(self, lines: list[bytes]) -> None:
+        together = json_rows(lines, TYPED, "f", 1)
+        alone = [json_reading_of(line, at) for at, line in enumerate(lines, 1)]
+        assert repr(together.rows.to_pylist()) == repr(
+            [row for piece in alone for row in piece.rows.to_pylist()]
+        )
+        assert together.rejects == tuple(one for piece in alone for one in piece.rejects)
+
+    def test_a_few_bad_lines_among_many_good_ones(self) -> None:
+        lines = [b'{"large": %d, "text": "home-0"}' % at for at in range(1_000)]
+        lines[500], lines[777] = b"oops", b'{"LARGE": "5"}'
+        piece = json_rows(lines, TYPED, "f", 1)
+        assert piece.rows["large"].to_pylist() == [
+            5 if at == 777 else at for at in range(1_000) if at != 500
+        ]
+        assert [one.line for one in piece.rejects] == [501]
+
+    def test_plain_lines_are_never_read_one_by_one(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(json_rows_module, "_one_by_one", None)
+        lines = [b'{"large": 1, "at": 1521911720.5, "other": {"a": [null]}}', b'{"real": 2}']
+        rows = json_rows(lines, TYPED, "f", 1).rows.to_pylist()
+        assert [(one["large"], one["real"]) for one in rows] == [(1, None), (None, 2.0)]
+
+
+def json_reading_of(line: bytes, number: int) -> Piece:
+    """One line read without Arrow's help."""
+    return json_rows_module._one_by_one([line], TYPED, "f", number)

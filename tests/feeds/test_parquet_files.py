@@ -11,7 +11,7 @@ import pytest
 
 from feeds.reading import Reading, parquet, refusal
 from penstock.feeds import files
-from penstock.feeds.files import Reject
+from penstock.feeds.pieces import Reject
 from penstock.model.schema import Schema
 
 

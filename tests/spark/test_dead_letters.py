@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from channels.disk import names
 
-from penstock.feeds.files import Reject
+from penstock.feeds.pieces import Reject
 from penstock.spark.dead_letters import DeadLetters
 
 pytestmark = pytest.mark.core

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -27,6 +26,8 @@ from penstock.feeds.convert import (
     outside_calendar,
 )
 from penstock.feeds.csv_rows import RowFinder, leading_rows, open_marked
+from penstock.feeds.json_rows import json_rows
+from penstock.feeds.pieces import Piece, Reject, typed, value_of
 from penstock.feeds.utf8 import MARK, shown
 from penstock.model.schema import Field, Schema
 from penstock.model.sources import CsvLayout, FileFormat
@@ -35,33 +36,6 @@ from penstock.model.types import DataType
 _BLOCK_BYTES = 4 << 20
 _LONGEST_LINE_BYTES = 64 << 20
 _ROWS_PER_BATCH = 1 << 17
-
-
-@dataclass(frozen=True)
-class Reject:
-    """A row that could not be read: where it stood, why, and what it said.
-
-    ``line`` counts from 1; in a Parquet file it is the row. It is 0 for a file as a whole.
-    """
-
-    file: str
-    line: int
-    reason: str
-    row: str
-
-    def to_json(self) -> str:
-        """The reject as one line of a dead-letter file."""
-        return json.dumps(
-            {"file": self.file, "line": self.line, "reason": self.reason, "row": self.row}
-        )
-
-
-@dataclass(frozen=True)
-class Piece:
-    """Some consecutive rows of a file and the rejects among them."""
-
-    rows: pa.Table
-    rejects: tuple[Reject, ...] = ()
 
 
 def read_pieces(
@@ -111,7 +85,7 @@ def _csv_pieces(path: Path, layout: CsvLayout, schema: Schema) -> Iterator[Piece
         for block in blocks:
             numbers = _row_numbers(number, block.num_rows, skipped)
             number = int(numbers[-1]) + 1 if block.num_rows else number
-            rows, faults = _typed(_csv_converted(block, schema), block.columns, schema)
+            rows, faults = typed(_csv_converted(block, schema), block.columns, schema)
             # The reader is ahead of the rows it gives: the others belong to later pieces.
             mine = [one for one in skipped if one.number < number]
             skipped = [one for one in skipped if one.number >= number]
@@ -210,35 +184,6 @@ def _check_columns(path: Path, columns: list[str], schema: Schema) -> None:
         )
 
 
-def _typed(
-    columns: list[Converted], written: list[pa.Array], schema: Schema
-) -> tuple[pa.Table, dict[int, str]]:
-    """The readable rows, and for each of the others what is wrong with it, by its index."""
-    bad = np.logical_or.reduce([one.bad for one in columns])
-    rows = pa.table([one.values for one in columns], schema=arrow_schema(schema))
-    if not bad.any():
-        return rows, {}
-    faults = {}
-    for at in np.flatnonzero(bad).tolist():
-        wrong = next(k for k, one in enumerate(columns) if one.bad[at])
-        faults[at] = _fault(_value(written[wrong][at]), schema.fields[wrong])
-    return rows.filter(pa.array(~bad)), faults
-
-
-def _value(scalar: pa.Scalar) -> object:
-    try:
-        return scalar.as_py()
-    except (OverflowError, ValueError):
-        # A time that Python cannot hold is shown as the number it is.
-        return scalar.value
-
-
-def _fault(written: object, field: Field) -> str:
-    if isinstance(written, str) and MARK in written:
-        return f"{field.name}: {shown(written)!r} is not UTF-8"
-    return f"{field.name}: {written!r} is no {field.type}"
-
-
 def _json_pieces(path: Path, layout: CsvLayout, schema: Schema) -> Iterator[Piece]:
     with _open_bytes(path) as file:
         number = 1
@@ -266,67 +211,6 @@ def _line_blocks(file: BufferedIOBase) -> Iterator[list[bytes]]:
         yield block
 
 
-def json_rows(lines: list[bytes], schema: Schema, file: str, first_line: int) -> Piece:
-    """Typed rows of JSON objects, one a line; what is no object or has bad values is set apart.
-
-    >>> piece = json_rows([b'{"kwh": 1.5}', b'oops'], Schema.parse("kwh double"), "f", 1)
-    >>> piece.rows.to_pylist(), piece.rejects[0].line
-    ([{'kwh': 1.5}], 2)
-    """
-    objects: list[dict[str, object]] = []
-    places: list[int] = []
-    wrong: dict[int, str] = {}
-    for at, line in enumerate(lines):
-        if not line.strip():
-            continue
-        try:
-            objects.append(_json_object(line))
-            places.append(at)
-        except ValueError as error:
-            wrong[at] = str(error)
-    written = [_json_column(objects, field.name.lower()) for field in schema]
-    converted = [convert_text(text, field) for text, field in zip(written, schema, strict=True)]
-    rows, faults = _typed(converted, written, schema)
-    wrong |= {places[at]: reason for at, reason in faults.items()}
-    rejects = (
-        Reject(file, first_line + at, wrong[at], lines[at].decode("utf-8", "replace").strip())
-        for at in sorted(wrong)
-    )
-    return Piece(rows, tuple(rejects))
-
-
-def _json_object(line: bytes) -> dict[str, object]:
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, dict):
-        raise ValueError("not a JSON object")
-    if b"\\u" in line and not _is_text(value):
-        raise ValueError("half a character: a surrogate without its other half")
-    return {key.lower(): one for key, one in value.items()}
-
-
-def _is_text(value: object) -> bool:
-    try:
-        json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _json_column(objects: list[dict[str, object]], name: str) -> pa.Array:
-    return pa.array([_json_text(one.get(name)) for one in objects], pa.string())
-
-
-def _json_text(value: object) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return repr(value) if isinstance(value, int | float) else json.dumps(value)
-
-
 def _parquet_pieces(path: Path, layout: CsvLayout, schema: Schema) -> Iterator[Piece]:
     with path.open("rb") as raw, pq.ParquetFile(raw) as file:
         columns = file.schema_arrow.names
@@ -336,7 +220,7 @@ def _parquet_pieces(path: Path, layout: CsvLayout, schema: Schema) -> Iterator[P
         for batch in file.iter_batches(batch_size=_ROWS_PER_BATCH, columns=names):
             written = [batch.column(name) for name in names]
             converted = [_cast(one, field) for one, field in zip(written, schema, strict=True)]
-            rows, faults = _typed(converted, written, schema)
+            rows, faults = typed(converted, written, schema)
             rejects = (
                 Reject(path.name, number + at, reason, _shown_row(written, at))
                 for at, reason in faults.items()
@@ -374,5 +258,5 @@ def _is_string(type: pa.DataType) -> bool:
 
 
 def _shown_row(columns: list[pa.Array], at: int) -> str:
-    values = (_value(one[at]) for one in columns)
+    values = (value_of(one[at]) for one in columns)
     return ",".join("" if one is None else str(one) for one in values)

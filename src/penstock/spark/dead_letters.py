@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from penstock.feeds.files import Reject
+from penstock.feeds.pieces import Reject
 from penstock.spark.channels.durable import write_text
 
 

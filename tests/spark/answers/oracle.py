@@ -23,8 +23,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from penstock.feeds.files import Piece, read_pieces
+from penstock.feeds.files import read_pieces
 from penstock.feeds.generators import generator
+from penstock.feeds.pieces import Piece
 from penstock.lang.deployment import parse_deployment
 from penstock.model.network import Network, Query
 from penstock.model.operators import SqlWrite

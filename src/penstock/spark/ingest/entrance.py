@@ -10,8 +10,8 @@ from typing import TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.feeds.files import Reject
 from penstock.feeds.lateness import sift
+from penstock.feeds.pieces import Reject
 from penstock.model.sources import Stream
 from penstock.spark.channels.channel import Writer
 from penstock.spark.channels.files import write_files

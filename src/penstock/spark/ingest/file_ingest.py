@@ -18,8 +18,9 @@ import pyarrow.compute as pc
 
 from penstock.errors import InputError
 from penstock.feeds.arrow import arrow_schema
-from penstock.feeds.files import Piece, Reject, read_pieces
+from penstock.feeds.files import read_pieces
 from penstock.feeds.lateness import sift
+from penstock.feeds.pieces import Piece, Reject
 from penstock.model.sources import DirectorySource, ReplaySource, Stream
 from penstock.spark.channels.channel import Writer
 from penstock.spark.channels.files import file_name

@@ -23,7 +23,8 @@ import pyarrow.compute as pc
 from confluent_kafka import Consumer, Message
 
 from penstock.errors import RunError
-from penstock.feeds.files import Reject, json_rows
+from penstock.feeds.json_rows import json_rows
+from penstock.feeds.pieces import Reject
 from penstock.spark.dead_letters import DeadLetters
 from penstock.spark.kafka import (
     Marks,
