@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from penstock.errors import InputError, RunError, UnreachableError
 from penstock.model.sources import KafkaSink
-from penstock.spark import kafka
+from penstock.spark import kafka, kafka_cluster
 from penstock.spark.compile import watermarked
 from penstock.spark.dead_letters import DeadLetters
 from penstock.spark.sinks import kafka_sink
@@ -465,7 +465,7 @@ class FencedProducer(Producer):
 def test_a_writer_shut_out_by_another_stays_out(
     cluster: MockCluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kafka_sink, "Producer", FencedProducer)
+    monkeypatch.setattr(kafka_cluster, "Producer", FencedProducer)
     sink = RecordSink(KafkaSink(cluster.address, topic), topic)
     for _ in range(2):
         with pytest.raises(RunError, match=f"another process writes to Kafka topic {topic}"):

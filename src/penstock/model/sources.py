@@ -97,11 +97,15 @@ class ReplaySource:
 
 @dataclass(frozen=True)
 class KafkaSource:
-    """Records of a Kafka topic; values are JSON objects with the columns as keys."""
+    """Records of a Kafka topic; values are JSON objects with the columns as keys.
+
+    ``client`` is a file with settings of the client, such as how to log in.
+    """
 
     brokers: str
     topic: str
     finished: bool = False
+    client: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -220,10 +224,11 @@ class FileSink:
 
 @dataclass(frozen=True)
 class KafkaSink:
-    """Results become records of a Kafka topic, as JSON objects."""
+    """Results become records of a Kafka topic, as JSON objects; ``client`` as for a source."""
 
     brokers: str
     topic: str
+    client: Path | None = None
 
 
 @dataclass(frozen=True)

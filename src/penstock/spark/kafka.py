@@ -1,4 +1,4 @@
-"""What the Kafka source and sink share: client settings, exact reading, error text.
+"""What the Kafka source and sink share: exact reading and error text.
 
 At the end, Spark's own connector, for where its jar is configured.
 """
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from pyspark.errors import AnalysisException
@@ -24,6 +25,7 @@ from penstock.errors import (
     suggestion,
 )
 from penstock.model.types import DataType
+from penstock.spark.kafka_cluster import Cluster
 from penstock.spark.sources.spec import ReaderSpec
 
 TIMEOUT_S = 10.0
@@ -59,36 +61,20 @@ class Marks:
     high: int
 
 
-def client_settings(brokers: str) -> dict[str, object]:
-    """Settings of every client; what goes wrong is raised, not printed."""
-    return {"bootstrap.servers": brokers, "client.id": "penstock", "log_level": 2}
-
-
-def reader_settings(brokers: str, group: str = "penstock-unused") -> dict[str, object]:
-    """Settings of a consumer that is told every offset and never joins its group.
-
-    ``read_committed`` also makes a partition end at its last stable offset, so that every record
-    before the end is decided. A reader is never idle, so brokers need not hold its fetches back.
-    """
-    return client_settings(brokers) | {
-        "group.id": group,
-        "enable.auto.commit": False,
-        "enable.partition.eof": True,
-        "isolation.level": "read_committed",
-        "auto.offset.reset": "error",
-        "allow.auto.create.topics": False,
-        "fetch.wait.max.ms": 20,
-    }
+def cluster_of(spec: ReaderSpec) -> Cluster:
+    """The cluster that a reader reads from."""
+    client = spec.origin.get("client")
+    return Cluster(str(spec.origin["brokers"]), None if client is None else Path(str(client)))
 
 
 @contextmanager
-def reading(brokers: str) -> Iterator[Consumer]:
+def reading(cluster: Cluster) -> Iterator[Consumer]:
     """A consumer, closed at the end.
 
     One is opened for each use: it costs 4 ms, and keeping it would save 3 of them while its
     threads and connections stay in every idle worker.
     """
-    consumer = Consumer(reader_settings(brokers))
+    consumer = cluster.consumer()
     try:
         yield consumer
     finally:
@@ -196,7 +182,7 @@ def trouble(error: KafkaException, brokers: str, what: str) -> PenstockError:
     if reported.code() in _OUT_OF_REACH:
         return UnreachableError(
             f"no Kafka broker answers at {brokers} ({reported.str()})",
-            hint="Check the address, and that the brokers run and take plain connections.",
+            hint="Check the address, that the brokers run, and if they want TLS or a login.",
         )
     return RunError(
         f"Kafka at {brokers} {what}: {reported.str()}",
@@ -253,8 +239,10 @@ def connector_configured(class_paths: Mapping[str, str]) -> bool:
 
 def jvm_options(spec: ReaderSpec) -> dict[str, str]:
     """The connector's options for reading as :class:`KafkaIntake` does."""
+    cluster = cluster_of(spec)
     return {
-        "kafka.bootstrap.servers": str(spec.origin["brokers"]),
+        **{f"kafka.{name}": value for name, value in cluster.settings().items()},
+        "kafka.bootstrap.servers": cluster.brokers,
         "kafka.isolation.level": "read_committed",
         "subscribe": str(spec.origin["topic"]),
         "startingOffsets": "earliest",

@@ -67,6 +67,11 @@ def is_channel(network: Network, stream: str) -> bool:
     return not isinstance(network.stream(stream).source, KafkaSource)
 
 
+def _origin(source: KafkaSource) -> dict[str, object]:
+    client = None if source.client is None else str(source.client)
+    return {**asdict(source), "client": client}
+
+
 def no_sink(query: str, sink: Sink) -> BatchSink | None:
     """Delivers nothing beyond channels, files, databases and Kafka."""
     return None
@@ -271,7 +276,7 @@ class Node:
             schema=str(outside.shape.schema),
             columns=columns,
             event_time=event_time,
-            origin=asdict(outside.source),
+            origin=_origin(outside.source),
             lateness_us=outside.lateness_us,
             idle_timeout_us=outside.idle_timeout_us,
             max_rows=self._options.max_rows_per_batch,

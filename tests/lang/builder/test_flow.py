@@ -254,6 +254,7 @@ def test_sources(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untype
         tmp_path / "day.parquet", "parquet", speedup=60
     )
     assert ps.sources.kafka("h:1", "t", finished=True) == KafkaSource("h:1", "t", True)
+    assert ps.sources.kafka("h:1", "t", client="/etc/login").client == Path("/etc/login")
     stream = ps.stream(
         "s",
         source=ps.sources.replay("day.csv"),

@@ -102,7 +102,7 @@ idle_timeout. Did you mean lateness?
         ami.yaml, line 2:
               readings: {source: {kafka: "h:1", topics: t}, schema: a int}
                                                 ^^^^^^
-        no key topics in source of stream readings; the keys are kafka, topic, finished. \
+        no key topics in source of stream readings; the keys are kafka, topic, client, finished. \
 Did you mean topic?
         """)
     assert message(STREAMS + "queries: {q: {sql: SELECT 1, too: none}}\n") == told("""

@@ -97,6 +97,10 @@ STREAM = "streams: {s: {source: SOURCE, schema: 'ts timestamp, kwh double'}}\n"
             '{kafka: "${BROKER}:9092", topic: t, finished: true}',
             KafkaSource("k1:9092", "t", True),
         ),
+        (
+            '{kafka: "h:9092", topic: t, client: login.properties}',
+            KafkaSource("h:9092", "t", client=FOLDER / "login.properties"),
+        ),
     ],
 )
 def test_sources(written: str, source: object, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,6 +144,10 @@ READINGS = "streams: {readings: {source: {generate: meters, days: 1}, lateness: 
         ("{files: out}", FileSink(FOLDER / "out", "parquet")),
         ("{files: out, format: json}", FileSink(FOLDER / "out", "json")),
         ("{kafka: 'h:1', topic: t}", KafkaSink("h:1", "t")),
+        (
+            "{kafka: 'h:1', topic: t, client: /etc/login}",
+            KafkaSink("h:1", "t", Path("/etc/login")),
+        ),
     ],
 )
 def test_sinks(written: str, sink: object) -> None:

@@ -44,9 +44,10 @@ def source_code(source: Source) -> str:
             return call(
                 "ps.sources.replay", [_path(path), literal(format), *pace, *_layout(layout)]
             )
-        case KafkaSource(brokers, topic, finished):
+        case KafkaSource(brokers, topic, finished, client):
             ends = ["finished=True"] if finished else []
-            return call("ps.sources.kafka", [literal(brokers), literal(topic), *ends])
+            place = [literal(brokers), literal(topic)]
+            return call("ps.sources.kafka", [*place, *ends, *_client(client)])
         case RunningSource():
             raise in_a_system()
 
@@ -62,10 +63,15 @@ def sink_code(sink: AnySink | None) -> str:
             return "ps.sinks.memory()"
         case FileSink(path, format):
             return call("ps.sinks.files", [_path(path), literal(format)])
-        case KafkaSink(brokers, topic):
-            return call("ps.sinks.kafka", [literal(brokers), literal(topic)])
+        case KafkaSink(brokers, topic, client):
+            place = [literal(brokers), literal(topic)]
+            return call("ps.sinks.kafka", [*place, *_client(client)])
         case TableSink(table, database):
             return call("ps.sinks.table", [literal(table), url_code(database.url)])
+
+
+def _client(client: Path | None) -> list[str]:
+    return [] if client is None else [f"client={_path(client)}"]
 
 
 def table_code(table: Table) -> str:

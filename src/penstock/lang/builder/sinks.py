@@ -5,7 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from penstock.lang.deployment.ends import TableSink
-from penstock.lang.deployment.locations import complete_database, complete_path, expanded
+from penstock.lang.deployment.locations import (
+    client_file,
+    complete_database,
+    complete_path,
+    expanded,
+)
 from penstock.model.sources import (
     ConsoleSink,
     FileSink,
@@ -45,6 +50,6 @@ def table(name: str, database: str) -> TableSink:
     return TableSink(name, complete_database(database, Path.cwd()))
 
 
-def kafka(brokers: str, topic: str) -> KafkaSink:
-    """Results become records of a Kafka topic."""
-    return KafkaSink(expanded(brokers), topic)
+def kafka(brokers: str, topic: str, *, client: str | Path | None = None) -> KafkaSink:
+    """Results become records of a Kafka topic; ``client`` as for :func:`ps.sources.kafka`."""
+    return KafkaSink(expanded(brokers), topic, client_file(client))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from penstock.lang.deployment.locations import complete_path, expanded, file_format
+from penstock.lang.deployment.locations import client_file, complete_path, expanded, file_format
 from penstock.model.sources import CsvLayout, DirectorySource, KafkaSource, ReplaySource
 
 
@@ -51,6 +51,12 @@ def replay(
     return ReplaySource(place, known, CsvLayout(delimiter, header, null), speedup)
 
 
-def kafka(brokers: str, topic: str, *, finished: bool = False) -> KafkaSource:
-    """The records of a Kafka topic; ``finished`` to stop at its present end."""
-    return KafkaSource(expanded(brokers), topic, finished)
+def kafka(
+    brokers: str, topic: str, *, finished: bool = False, client: str | Path | None = None
+) -> KafkaSource:
+    """The records of a Kafka topic; ``finished`` to stop at its present end.
+
+    ``client`` is a file with settings of librdkafka, one ``name=value`` a line, such as how to
+    log in.
+    """
+    return KafkaSource(expanded(brokers), topic, finished, client_file(client))

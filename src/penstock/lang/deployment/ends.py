@@ -35,7 +35,7 @@ from penstock.model.sources import (
 _LAYOUT = ("delimiter", "header", "null")
 _DIRECTORY = ("directory", "format", "pattern", "finished", *_LAYOUT)
 _REPLAY = ("replay", "format", "speedup", *_LAYOUT)
-_KAFKA = ("kafka", "topic", "finished")
+_KAFKA = ("kafka", "topic", "client")
 _FILE_TABLE = ("file", "format", "schema", *_LAYOUT)
 _DATABASE_TABLE = ("database", "table", "schema")
 _WORDS: Mapping[str, Sink | None] = {
@@ -110,11 +110,15 @@ def _replay(value: Value, folder: Path) -> ReplaySource:
         return ReplaySource(path, format, _layout(section, format), speedup)
 
 
-def _kafka_source(value: Value, _: Path) -> KafkaSource:
-    section = value.section(_KAFKA)
-    return KafkaSource(
-        _brokers(section), section["topic"].text(), section.flag("finished", default=False)
-    )
+def _kafka_source(value: Value, folder: Path) -> KafkaSource:
+    section = value.section((*_KAFKA, "finished"))
+    finished = section.flag("finished", default=False)
+    client = _client(section, folder)
+    return KafkaSource(_brokers(section), section["topic"].text(), finished, client)
+
+
+def _client(section: Section, folder: Path) -> Path | None:
+    return _path(section["client"], folder) if "client" in section else None
 
 
 def read_table(name: str, value: Value, folder: Path) -> Table:
@@ -146,8 +150,8 @@ def read_sink(value: Value, folder: Path) -> AnySink | None:
         with section.whole.pointing():
             return FileSink(path, file_format(format, "", section.what))
     if "kafka" in entries:
-        section = value.section(("kafka", "topic"))
-        return KafkaSink(_brokers(section), section["topic"].text())
+        section = value.section(_KAFKA)
+        return KafkaSink(_brokers(section), section["topic"].text(), _client(section, folder))
     section = value.section(("table", "database"))
     return TableSink(section["table"].text(), read_database(section["database"], folder))
 

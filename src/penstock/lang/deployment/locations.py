@@ -58,6 +58,11 @@ def complete_path(written: str, folder: Path) -> Path:
     return Path(os.path.abspath(whole))  # noqa: PTH100
 
 
+def client_file(written: str | Path | None) -> Path | None:
+    """The path of a file with settings of a client, from the working directory if relative."""
+    return None if written is None else complete_path(str(written), Path.cwd())
+
+
 def complete_database(written: str, folder: Path) -> Database:
     """The database; the file of an SQLite database is completed like any path.
 

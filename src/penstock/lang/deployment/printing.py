@@ -135,8 +135,8 @@ class _Printer:
                 return "memory"
             case FileSink(path, format):
                 return _inline({"files": self._path(path), "format": format})
-            case KafkaSink(brokers, topic):
-                return _inline({"kafka": brokers, "topic": topic})
+            case KafkaSink(brokers, topic, client):
+                return _inline({"kafka": brokers, "topic": topic, **self._client(client)})
         if group.write is not None:
             written = group.write
             database = self._database(written.database)
@@ -147,8 +147,9 @@ class _Printer:
         match source:
             case GeneratorSource(name, options):
                 return {"generate": name, **options}
-            case KafkaSource(brokers, topic, finished):
-                return {"kafka": brokers, "topic": topic, **_if(finished, "finished")}
+            case KafkaSource(brokers, topic, finished, client):
+                settings = {"kafka": brokers, "topic": topic, **_if(finished, "finished")}
+                return settings | self._client(client)
             case ReplaySource(path, format, layout, speedup):
                 pace = "max" if speedup is None else speedup
                 settings = {"replay": self._path(path), "format": format, "speedup": pace}
@@ -159,6 +160,9 @@ class _Printer:
                 return settings | _if(finished, "finished") | _layout(layout)
             case RunningSource():
                 raise in_a_system()
+
+    def _client(self, client: Path | None) -> Settings:
+        return {} if client is None else {"client": self._path(client)}
 
     def _path(self, path: Path) -> str:
         if self.folder is not None and path.is_relative_to(self.folder):

@@ -25,14 +25,13 @@ from penstock.model.sources import KafkaSink
 from penstock.spark.kafka import (
     TIMEOUT_S,
     Span,
-    client_settings,
     insisting,
     marks_of,
     messages,
     partitions_of,
-    reader_settings,
     trouble,
 )
+from penstock.spark.kafka_cluster import Cluster
 from penstock.spark.sinks.batch import Batch
 
 WRITER_HEADER = "penstock-writer"
@@ -104,11 +103,9 @@ class RecordSink:
 
     def _opened(self) -> _Link:
         if self._link is None:
-            name, brokers = f"penstock-{self._writer}", self._sink.brokers
-            link = _Link(
-                Producer(client_settings(brokers) | {"transactional.id": name} | _PRODUCER),
-                Consumer(reader_settings(brokers, name)),
-            )
+            name = f"penstock-{self._writer}"
+            cluster = Cluster(self._sink.brokers, self._sink.client)
+            link = _Link(cluster.producer(name, _PRODUCER), cluster.consumer(name))
             # Ends what a former process left open, so that the number read next is final.
             link.producer.init_transactions(TIMEOUT_S)
             self._last = last_batch(link.group, self._sink, self._writer)

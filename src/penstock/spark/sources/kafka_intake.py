@@ -29,11 +29,11 @@ from penstock.spark.dead_letters import DeadLetters
 from penstock.spark.kafka import (
     Marks,
     Span,
+    cluster_of,
     lost,
     marks_of,
     messages,
     partitions_of,
-    reader_settings,
     reading,
 )
 from penstock.spark.sources.beats import END_OF_TIME_US
@@ -59,7 +59,7 @@ class KafkaIntake:
 
     def __init__(self, spec: ReaderSpec) -> None:
         self._spec = spec
-        self._brokers = str(spec.origin["brokers"])
+        self._cluster = cluster_of(spec)
         self._topic = str(spec.origin["topic"])
         self._planner: Consumer | None = None
         self._high_us: int | None = None
@@ -89,9 +89,9 @@ class KafkaIntake:
 
     def _marks(self) -> dict[int, Marks]:
         if self._planner is None:
-            self._planner = Consumer(reader_settings(self._brokers))
-        partitions = partitions_of(self._planner, self._brokers, self._topic)
-        return marks_of(self._planner, self._brokers, self._topic, partitions)
+            self._planner = self._cluster.consumer()
+        partitions = partitions_of(self._planner, self._cluster.brokers, self._topic)
+        return marks_of(self._planner, self._cluster.brokers, self._topic, partitions)
 
     def _check_there(
         self, at: Positions, until: Positions | None, marks: Mapping[int, Marks]
@@ -127,9 +127,9 @@ class KafkaIntake:
         assert isinstance(spans, list)
         if not spans:
             return
-        with reading(self._brokers) as consumer:
+        with reading(self._cluster) as consumer:
             for span in (Span(*one) for one in spans):
-                found = messages(consumer, self._brokers, self._topic, span)
+                found = messages(consumer, self._cluster.brokers, self._topic, span)
                 for block, members in groupby(found, lambda one: (one.offset() or 0) // BLOCK):
                     rows = self._decoded(span, max(span.start, block * BLOCK), list(members))
                     yield from rows.to_batches()
