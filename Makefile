@@ -18,6 +18,9 @@ LOCKED := $(PIP) --require-hashes --no-deps --no-build-isolation --use-pep517 -r
 ONLY = awk '/^[a-z]/ { keep = /^$(1)==/ } keep' requirements.lock
 WITHOUT = awk '/^[a-z]/ { keep = !/^$(1)==/ } keep' requirements.lock
 
+# Every node, every worker and every test process reads the same sources: they are compiled once.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help run test check soak bench setup format lock clean

@@ -212,6 +212,18 @@ i, big, d, s, b, t = (Column(name) for name in "ildsbt")
         (call("is_null", s), "(`s` IS NULL)", "(`s` IS NULL)"),
         (call("in", i, Literal(1), Literal(2)), "(`i` IN (1, 2))", "(`i` IN (1, 2))"),
         (call("like", s, Literal("a%")), "(`s` LIKE 'a%')", "(`s` LIKE 'a%')"),
+        (
+            call("like", s, s),
+            "(`s` LIKE `s`)",
+            r"CASE WHEN `s` RLIKE r'^[^\\]*+(\\[_%\\][^\\]*+)*+$' THEN `s` LIKE `s` END",
+        ),
+        (call("round", d, Literal(-1)), "round(`d`, -1)", "round(`d`, -1)"),
+        (call("round", i), "round(`i`)", "TRY_CAST(`i` AS int)"),
+        (
+            call("round", big, Literal(-1)),
+            "round(`l`, -1)",
+            "TRY_CAST(round(CAST(`l` AS DECIMAL(20, 0)), -1) AS bigint)",
+        ),
         (call("if", b, i, d), "if(`b`, `i`, `d`)", "if(`b`, `i`, `d`)"),
         (
             call("+", call("*", i, i), Literal(1)),

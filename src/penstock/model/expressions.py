@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime, timedelta
 from math import isfinite
 
 from penstock.errors import InputError
+from penstock.model.constant_arguments import NOT_CONSTANT, check_constants
 from penstock.model.durations import duration_text
 from penstock.model.functions import FUNCTIONS, result_type
 from penstock.model.schema import Schema
@@ -163,8 +164,19 @@ def type_of(expression: Expression, schema: Schema) -> DataType:
         case Case():
             return _case_type(expression, schema)
         case Call(function, arguments):
-            return result_type(function, [type_of(one, schema) for one in arguments])
+            result = result_type(function, [type_of(one, schema) for one in arguments])
+            check_constants(function, [_constant(one) for one in arguments])
+            return result
     raise InputError(f"{expression!r} is not an expression")
+
+
+def _constant(expression: Expression) -> object:
+    match expression:
+        case Literal(value):
+            return value
+        case Call("negate", (Literal(int() | float() as value),)):
+            return -value
+    return NOT_CONSTANT
 
 
 def _literal_type(value: Scalar) -> DataType:
@@ -255,16 +267,20 @@ def to_sql(expression: Expression, schema: Schema | None = None) -> str:
             )
             return f"CASE {body} ELSE {to_sql(otherwise, schema)} END"
         case Call(function, arguments):
-            template = FUNCTIONS[function].sql
-            if schema is not None and _may_fail(expression, schema):
-                template = FUNCTIONS[function].safe_sql
-            return template([to_sql(one, schema) for one in arguments])
+            texts = [to_sql(one, schema) for one in arguments]
+            if schema is None or not _may_fail(expression, schema):
+                return FUNCTIONS[function].sql(texts)
+            safe = FUNCTIONS[function].safe_sql(texts)
+            is_wide = FUNCTIONS[function].is_wide
+            return f"TRY_CAST({safe} AS {type_of(expression, schema)})" if is_wide else safe
     raise InputError(f"{expression!r} is not an expression")
 
 
 def _may_fail(call: Call, schema: Schema) -> bool:
     if call.function in ("/", "%", "split_part"):
         return True
+    if call.function == "like":
+        return not isinstance(call.arguments[1], Literal)
     types = [type_of(one, schema) for one in call.arguments]
     if call.function in ("floor", "ceil"):
         return types == [DataType.DOUBLE]

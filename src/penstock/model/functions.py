@@ -25,7 +25,7 @@ class Function:
 
     ``check`` gives the result type for argument types, or None where they do not fit; ``takes``
     says in words what fits; ``sql`` writes the call; ``safe_sql`` the form that gives null where
-    a result does not fit its type.
+    a result does not fit its type, or with ``is_wide`` a wider one to be cast to it.
     """
 
     check: Check
@@ -33,6 +33,7 @@ class Function:
     sql: Render
     safe_sql: Render
     infix: bool = False
+    is_wide: bool = False
 
 
 def result_type(function: str, types: Types) -> DataType:
@@ -167,11 +168,25 @@ def _within_bigint(name: str) -> Render:
     return lambda a: f"CASE WHEN {a[0]} BETWEEN -9.2E18D AND 9.2E18D THEN {name}({a[0]}) END"
 
 
+def _round(arguments: Sequence[str]) -> str:
+    if len(arguments) == 1:
+        return arguments[0]  # An integer has no digits to lose.
+    # All digits that a bigint can have, and one more.
+    return f"round(CAST({arguments[0]} AS DECIMAL(20, 0)), {arguments[1]})"
+
+
+def _like(arguments: Sequence[str]) -> str:
+    """Patterns that rows bring along need not be patterns; those are like nothing."""
+    text, pattern = arguments
+    is_pattern = rf"{pattern} RLIKE r'^[^\\]*+(\\[_%\\][^\\]*+)*+$'"
+    return f"CASE WHEN {is_pattern} THEN {text} LIKE {pattern} END"
+
+
 def _named(
-    name: str, check: Check, takes: str, sql: str = "", safe: Render | None = None
+    name: str, check: Check, takes: str, safe: Render | None = None, is_wide: bool = False
 ) -> tuple[str, Function]:
-    render = _call(sql or name)
-    return name, Function(check, takes, render, safe or render)
+    render = _call(name)
+    return name, Function(check, takes, render, safe or render, is_wide=is_wide)
 
 
 def _operator(
@@ -214,7 +229,7 @@ FUNCTIONS: Mapping[str, Function] = dict(
             "a value and a list of values of its type",
             render=lambda a: f"({a[0]} IN ({', '.join(a[1:])}))",
         ),
-        _operator("like", _fixed(B, S, S), "a string and a pattern"),
+        _operator("like", _fixed(B, S, S), "a string and a pattern", _like),
         _operator("rlike", _fixed(B, S, S), "a string and a regular expression"),
         # Choice.
         _named("coalesce", _same, "values of one type"),
@@ -225,7 +240,7 @@ FUNCTIONS: Mapping[str, Function] = dict(
         # Numbers.
         _named("abs", _numeric_same, "a number", safe=_absolute),
         _named("sign", _fixed(D, D), "a number"),
-        _named("round", _rounding, "a number and a count of digits"),
+        _named("round", _rounding, "a number and a count of digits", _round, is_wide=True),
         _named("floor", _fixed(L, D), "a number", safe=_within_bigint("floor")),
         _named("ceil", _fixed(L, D), "a number", safe=_within_bigint("ceil")),
         _named("sqrt", _fixed(D, D), "a number"),

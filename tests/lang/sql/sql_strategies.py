@@ -95,6 +95,9 @@ def times(depth: int) -> Expressions:
     )
 
 
+PATTERNS = st.sampled_from(["a", "it's", "^[a-c]", "%_", "(a|b)", "é"]).map(Literal)
+
+
 @cache
 def conditions(depth: int) -> Expressions:
     leaves = st.one_of(columns(DataType.BOOLEAN), st.booleans().map(Literal))
@@ -108,7 +111,8 @@ def conditions(depth: int) -> Expressions:
         call(("not",), inner),
         call(("is_null",), st.one_of(number, text, inner)),
         call(("in",), text, text, text),
-        call(("like", "rlike"), text, text),
+        call(("like",), text, st.one_of(columns(DataType.STRING), PATTERNS)),
+        call(("rlike",), text, PATTERNS),
         st.builds(_between, number, number, number),
     )
 

@@ -52,11 +52,18 @@ queries:
   high: SELECT ts, v FROM level_high
   odd: SELECT ts, v FROM level_odd
   low: SELECT window.end AS at, count(*) AS n FROM level_low GROUP BY window(ts, '20 seconds')
+  extremes: |
+    SELECT ts, round(v, -1) AS tens, round(v * 0 + 9223372036854775807, -1) AS beyond,
+      k LIKE concat(k, '\\\\') AS unlike, k LIKE concat(k, '%') AS alike FROM rows
   python_sums: SELECT k, window.end AS at, sum(twice) AS total FROM twice GROUP BY k, window(ts, '20 seconds')
 """
 
 ANSWERS = {
     "every_row": "SELECT ts, k, g, v FROM rows_arrivals",
+    "extremes": """
+        SELECT ts, CAST(round(v, -1) AS BIGINT), CAST(NULL AS BIGINT), CAST(NULL AS BOOLEAN),
+          starts_with(k, k) FROM rows
+    """,
     "never": "SELECT NULL, NULL, NULL WHERE false",
     "paired_with_itself": """
         SELECT a.ts, a.v, b.v FROM rows a LEFT JOIN rows b ON a.k = b.k AND b.ts = a.ts AND b.v = a.v

@@ -14,9 +14,11 @@ import pytest
 from channels.disk import full, names
 
 from ingest.places import SHAPE, Place, S, live_until, place, run
+from penstock.errors import RunError
 from penstock.model.schema import Shape
 from penstock.model.sources import Stream
 from penstock.spark.ingest import linking
+from penstock.spark.sources.channel_reader import ChannelReader
 
 pytestmark = pytest.mark.core
 
@@ -53,6 +55,21 @@ class TestParquet:
         path.unlink()
         assert here.rows() == [1, 2]
         assert [one.watermark_us for one in here.manifests()] == [2 * S]
+
+    def test_a_file_written_to_afterwards_is_refused(self, tmp_path: Path) -> None:
+        here = self.place(tmp_path)
+        path = self.put(here, "a.parquet", [1, 2])
+        run(here.start())
+        reader = ChannelReader(here.channel, "r", None, tmp_path / "beats")
+        start = reader.first()
+        end = reader.latest(start)
+        assert [part.path.samefile(path) for task in reader.parts(start, end) for part in task]
+        other = path.read_bytes().replace(b"PAR1", b"PAR2")
+        with path.open("r+b") as file:
+            file.write(other)
+        assert self.is_linked(here, path)
+        with pytest.raises(RunError, match="written to after it arrived"):
+            reader.parts(start, end)
 
     def test_of_a_symbolic_link_the_file_is_kept(self, tmp_path: Path) -> None:
         here = self.place(tmp_path)

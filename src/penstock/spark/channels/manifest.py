@@ -14,14 +14,15 @@ from penstock.spark.channels.durable import RESTORE, checksum
 class ChannelFile:
     """A Parquet file of a batch, by its name inside the channel's ``data`` folder.
 
-    ``bytes`` is its size and ``check`` its checksum, by which a damaged one is noticed; files that
-    people gave us as they are have none.
+    ``bytes`` is its size and ``check`` its checksum, by which a damaged one is noticed. A file that
+    people gave us and may still write to has instead the time at which it was last written to.
     """
 
     name: str
     rows: int
     bytes: int
     check: int | None = None
+    modified_ns: int | None = None
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,10 @@ class FileIngest(StepwiseIngest):
         writer, batch = self._entrance.writer, self._entrance.sequence
         target = writer.channel.data / file_name(batch, writer.epoch, 0)
         link(path, target)
-        file = ChannelFile(target.name, row_count(target), target.stat().st_size)
+        there = target.stat()
+        file = ChannelFile(
+            target.name, row_count(target), there.st_size, modified_ns=there.st_mtime_ns
+        )
         self._entrance.forget_attempts()
         self._entrance.record([file], progress)
         self._progress = progress

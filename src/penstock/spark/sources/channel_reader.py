@@ -123,9 +123,12 @@ class ChannelReader:
     def _whole(self, file: ChannelFile) -> FilePart:
         path = self.channel.data / file.name
         try:
-            size = path.stat().st_size
+            there = path.stat()
         except OSError as error:
             raise _unreadable(path, error.strerror or str(error)) from None
+        size = there.st_size
+        if file.modified_ns not in (None, there.st_mtime_ns):
+            raise _unreadable(path, "the file it came from was written to after it arrived")
         if file.bytes and size != file.bytes:
             raise _unreadable(path, f"it has {size} bytes instead of {file.bytes}")
         if file.check is not None and check_of(path) != file.check:
