@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from penstock.cli.main import app
+from penstock.cli.simulating import SimulationRequest, subject_of
 from penstock.errors import InputError, UsageError
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -100,6 +101,16 @@ def test_a_deployment_is_simulated_by_its_fragments() -> None:
     found = _record(str(EXAMPLES / "ami" / "ami.yaml"), "--nodes", "2", "--for", "5s")
     assert len(set(found["nodes"])) == 2
     assert any("selectivity not known and taken as 1" in note for note in found["notes"])
+
+
+def test_a_deployment_is_balanced_as_it_says(tmp_path: Path) -> None:
+    text = (EXAMPLES / "ami" / "ami.yaml").read_text(encoding="utf-8")
+    path = tmp_path / "ami.yaml"
+    path.write_text(f"{text}\nbalance: {{policy: one-way, every: 5s, samples: 4, sample: 2s}}\n")
+    balancing = subject_of(SimulationRequest(path, nodes=2, suggest=True)).balancing
+    assert (balancing.policy, balancing.suggest) == ("one-way", True)
+    assert (balancing.every_s, balancing.sample_s, balancing.samples) == (5.0, 2.0, 4)
+    assert subject_of(SimulationRequest(path, nodes=2, policy="global")).policy == "global"
 
 
 def test_recorded_arrivals(network: str, tmp_path: Path) -> None:

@@ -20,8 +20,11 @@ QUERIES = tuple("abcd")
 PERIODS = 6
 
 
-def deployment(settings: str) -> str:
-    queries = "".join(f"  {name}: SELECT ts, kwh FROM readings WHERE kwh > 3\n" for name in QUERIES)
+def deployment(settings: str, to: str = "console") -> str:
+    queries = "".join(
+        f"  {name}: {{sql: 'SELECT ts, kwh FROM readings WHERE kwh > 3', to: {to}}}\n"
+        for name in QUERIES
+    )
     return (
         "streams:\n  readings: {source: {generate: meters, days: 1}, lateness: 2min}\n"
         f"queries:\n{queries}balance: {{policy: correlation, every: 1s, samples: {PERIODS}, "
@@ -35,6 +38,7 @@ class Planners(Executor):
     def __init__(self) -> None:
         self.waiting: list[Callable[[], None]] = []
         self.holds_back = False
+        self.has_planned = False
 
     def submit(self, work: Callable[..., Any], /, *given: Any, **_more: Any) -> Future[Any]:
         future: Future[Any] = Future()
@@ -46,12 +50,15 @@ class Planners(Executor):
     def let(self) -> None:
         while self.waiting:
             self.waiting.pop()()
+            self.has_planned = True
 
 
 class System:
     """Two nodes, with all fragments on the first, and what is measured there."""
 
-    def __init__(self, folder: Path, catalog: TroubledCatalog, settings: str) -> None:
+    def __init__(
+        self, folder: Path, catalog: TroubledCatalog, settings: str, to: str = "console"
+    ) -> None:
         self.catalog, self.now_s = catalog, time.time()
         home = Home(folder / "system")
         home.prepare()
@@ -59,7 +66,7 @@ class System:
             until_s = self.now_s + 600.0
             catalog.join(NodeRecord(name, 1, 1 << 30, f"{name}-1", lease_until_s=until_s))
         self.controller = Controller(home, catalog)
-        self.controller.submit("ami", "yaml", deployment(settings), ".")
+        self.controller.submit("ami", "yaml", deployment(settings, to), ".")
         for unit in catalog.units():
             catalog.assign(unit, "n1")
             catalog.report(unit.name, unit.epoch + 1, "running")
@@ -103,6 +110,33 @@ def test_what_bursts_together_is_put_apart(system: System) -> None:
     moved = {unit for unit, target in system.moves() if target == "n2"}
     assert len(moved) == 2
     assert len(moved & {"a", "b"}) == 1, "of each pair one stays"
+
+
+def test_what_writes_to_a_database_stays(tmp_path: Path, catalog: TroubledCatalog) -> None:
+    database = f"sqlite:///{tmp_path}/use.db"
+    system = System(tmp_path, catalog, "cooldown: 60s", f"{{table: t, database: '{database}'}}")
+    system.measure(**BURSTS)
+    system.balancer.tick(system.now_s)
+    assert system.planners.has_planned
+    assert system.moves() == set()
+
+
+def test_domains_of_one_node_leave_everything_where_it_is(
+    tmp_path: Path, catalog: TroubledCatalog
+) -> None:
+    system = System(tmp_path, catalog, "cooldown: 60s, domain: 1")
+    system.measure(**BURSTS)
+    system.balancer.tick(system.now_s)
+    assert system.planners.has_planned
+    assert system.moves() == set()
+
+
+def test_light_fragments_move_as_one(tmp_path: Path, catalog: TroubledCatalog) -> None:
+    system = System(tmp_path, catalog, "cooldown: 60s, lightest: 0.4")
+    loads = {"a": 0.25, "b": 0.25, "c": 0.3, "d": 0.3}
+    system.measure(**{name: [load] * PERIODS for name, load in loads.items()})
+    system.balancer.tick(system.now_s)
+    assert {unit for unit, _ in system.moves()} == {"a", "b"}
 
 
 def test_a_move_says_what_it_rests_on(system: System) -> None:

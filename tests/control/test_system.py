@@ -140,6 +140,14 @@ class TestUnits:
         system = assembled([submission(), asked])
         assert system.deployments[2].network.query("q").max_latency_us == 3_000_000
 
+    def test_so_may_the_queries_of_a_file_that_say_nothing_themselves(self) -> None:
+        text = "queries:\n  q: SELECT home FROM peaks\n"
+        text += "  r: {sql: SELECT home FROM peaks, max_latency: 1s}\n"
+        asked = replace(submission("f", text, 2), kind="yaml", max_latency_us=3_000_000)
+        network = assembled([submission(), asked]).deployments[2].network
+        told = [network.query(name).max_latency_us for name in ("q", "r")]
+        assert told == [3_000_000, 1_000_000]
+
 
 class TestStreams:
     def test_everything_in_a_channel_is_offered(self) -> None:

@@ -16,6 +16,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.datasource import ReadMaxRows
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -27,7 +28,7 @@ from penstock.spark.dead_letters import DeadLetters
 from penstock.spark.sinks import kafka_sink
 from penstock.spark.sinks.batch import Batch
 from penstock.spark.sinks.kafka_sink import RecordSink, json_values
-from penstock.spark.sources import kafka_intake
+from penstock.spark.sources import kafka_intake, source
 from penstock.spark.sources.beats import BEAT, END_OF_TIME_US
 from penstock.spark.sources.intake import Offset, Slice
 from penstock.spark.sources.kafka_intake import BLOCK, KafkaIntake, Span, allot, cut
@@ -241,6 +242,45 @@ class TestReading:
         assert batches[-1][BEAT].to_pylist() == [True]
         told = reader.intake.watermark_after(Slice(part.body))  # type: ignore[attr-defined]
         assert told == NOON_US + 94_000_000
+
+    def test_time_moves_on_when_nothing_comes(
+        self, cluster: MockCluster, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        fill(cluster, topic, 100)
+        mine = spec(
+            cluster, topic, event_time="ts", lateness_us=5_000_000, idle_timeout_us=30_000_000,
+            known_time=str(tmp_path / "times" / "readings"),
+        )  # fmt: skip
+        clock_s = [1_000.0]
+        monkeypatch.setattr(source.time, "monotonic", lambda: clock_s[0])
+        planner, task = StreamReader(mine), StreamReader(mine)
+        start = planner.initialOffset()
+        end = planner.latestOffset(start, ReadMaxRows(1_000))
+        for part in planner.partitions(start, end):
+            list(task.read(part))
+        clock_s[0] += 29
+        assert planner.latestOffset(end, ReadMaxRows(1_000)) == end
+        clock_s[0] += 2
+        idle = planner.latestOffset(end, ReadMaxRows(1_000))
+        assert (idle["at"], idle["watermark_us"]) == (end["at"], NOON_US + 124_000_000)
+        (part,) = planner.partitions(end, idle)
+        (beat,) = task.read(part)
+        assert beat[BEAT].to_pylist() == [True]
+
+    def test_telling_the_time_again_reads_nothing_again(
+        self, cluster: MockCluster, topic: str
+    ) -> None:
+        fill(cluster, topic, 100)
+        mine = spec(cluster, topic, event_time="ts", lateness_us=0, finished=True)
+        before = StreamReader(mine)
+        end = before.latestOffset(before.initialOffset(), ReadMaxRows(1_000))
+        assert end["ended"]
+        restarted = StreamReader(mine)
+        again = restarted.latestOffset(end, ReadMaxRows(1_000))
+        assert again != end
+        (part,) = restarted.partitions(end, again)
+        (beat,) = restarted.read(part)
+        assert beat[BEAT].to_pylist() == [True]
 
 
 class TestFinished:

@@ -7,7 +7,10 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from penstock.balance import pairwise, rivals
+from penstock.balance.domains import in_domains
+from penstock.balance.grouping import in_groups
 from penstock.balance.plan import MovePlan, move_plan
+from penstock.balance.scope import Scope
 from penstock.balance.situation import HOMELESS, Situation, Thresholds
 from penstock.errors import InputError, listed, suggestion
 from penstock.place.correlation import global_assignment
@@ -62,15 +65,27 @@ def decide(
     situation: Situation,
     rng: np.random.Generator,
     thresholds: Thresholds | None = None,
+    scope: Scope | None = None,
+    turn: int = 0,
 ) -> MovePlan:
     """What a policy does about a situation.
+
+    ``turn`` numbers the decisions: with every other one the borders between domains shift.
 
     >>> situation = Situation.of([[0.3, 0.3], [0.2, 0.2], [0.2, 0.2]], [0, 0, 0], [1.0, 1.0])
     >>> plan = decide("one-way", situation, np.random.default_rng(0))
     >>> [(move.operator, move.target, round(move.load, 3)) for move in plan.moves]
     [(0, 1, 0.3)]
     """
-    return policy_named(policy)(situation, thresholds or Thresholds(), rng)
+    known, limits, whole = policy_named(policy), thresholds or Thresholds(), scope or Scope()
+
+    def plain(now: Situation) -> MovePlan:
+        return known(now, limits, rng)
+
+    def in_all(now: Situation) -> MovePlan:
+        return in_groups(now, whole.lightest, plain) if whole.lightest else plain(now)
+
+    return in_domains(situation, whole.domain, in_all, turn) if whole.domain else in_all(situation)
 
 
 def policy_named(name: str) -> Policy:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from penstock.balance.policies import policy_named
+from penstock.control.balance_settings import BalanceSettings
 from penstock.errors import InputError, UsageError, listed, suggestion
 from penstock.feeds.rates import known_rates
 from penstock.lang.abstract import abstract_in
@@ -59,8 +60,12 @@ class SimulationSubject:
 
     network: AbstractNetwork
     placement: str
-    policy: str
+    balancing: Balancing
     notes: tuple[str, ...]
+
+    @property
+    def policy(self) -> str:
+        return self.balancing.policy
 
 
 @dataclass(frozen=True)
@@ -80,8 +85,7 @@ def simulate_file(request: SimulationRequest, progress: Callable[[float], None])
     arrivals = arrivals_of(subject.network, request)
     start = _placed(subject, request.seed)
     simulation = Simulation(subject.network, arrivals, start, request.seed, request.physics)
-    balancing = Balancing(policy=subject.policy, suggest=request.suggest)
-    system = BalancedSystem(simulation, balancing, request.seed)
+    system = BalancedSystem(simulation, subject.balancing, request.seed)
     began = time.perf_counter()
     for step in range(1, _STEPS + 1):
         system.advance(request.length_s * step / _STEPS)
@@ -98,7 +102,7 @@ def subject_of(request: SimulationRequest) -> SimulationSubject:
             first = network.nodes[0]
             many = (AbstractNode(f"n{at + 1}", first.cpu) for at in range(request.nodes))
             network = replace(network, nodes=tuple(many))
-        return _subject(network, request, "", "", ())
+        return _subject(network, request, "", Balancing(), ())
     return _deployed(parse_deployment(text, origin, request.file.parent), request)
 
 
@@ -109,16 +113,32 @@ def _deployed(deployment: Deployment, request: SimulationRequest) -> SimulationS
         nodes = tuple(NodeSpec(f"n{at + 1}") for at in range(request.nodes))
     rates = known_rates(deployment.network)
     network = abstract_network(deployment.network, fragments, nodes, costs, rates)
-    policy = deployment.balance.get("policy", "")
     notes = unmeasured_kinds(fragments, costs)
-    return _subject(network, request, deployment.placement, str(policy), notes)
+    return _subject(network, request, deployment.placement, _balancing(deployment), notes)
+
+
+def _balancing(deployment: Deployment) -> Balancing:
+    """As a running system would balance it, if the file says so."""
+    if not deployment.balance:
+        return Balancing()
+    written = BalanceSettings.parse(deployment.balance)
+    return Balancing(
+        written.policy,
+        written.every_s,
+        written.samples * written.sample_s,
+        written.samples,
+        written.thresholds,
+        written.guards,
+        suggest=written.suggest,
+        scope=written.scope,
+    )
 
 
 def _subject(
     network: AbstractNetwork,
     request: SimulationRequest,
     placement: str,
-    policy: str,
+    balancing: Balancing,
     notes: tuple[str, ...],
 ) -> SimulationSubject:
     open_ = [one.name for one in network.operators if one.selectivity is None]
@@ -128,7 +148,11 @@ def _subject(
     return SimulationSubject(
         network,
         request.placement or placement or DEFAULT_PLACEMENT,
-        request.policy or policy or "off",
+        replace(
+            balancing,
+            policy=request.policy or balancing.policy,
+            suggest=request.suggest or balancing.suggest,
+        ),
         notes,
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
 from penstock.balance.guards import Guards
+from penstock.balance.scope import Scope
 from penstock.balance.situation import Thresholds
 from penstock.errors import InputError, listed
 from penstock.model.durations import duration_us
@@ -27,6 +28,7 @@ class BalanceSettings:
     planning_s: float = 15.0
     thresholds: Thresholds = field(default_factory=Thresholds)
     guards: Guards = field(default_factory=Guards)
+    scope: Scope = field(default_factory=Scope)
 
     @classmethod
     def parse(cls, written: Mapping[str, object]) -> BalanceSettings:
@@ -45,6 +47,8 @@ class BalanceSettings:
             "cooldown",
             "patience",
             "most_load",
+            "domain",
+            "lightest",
         )
         limits = [field.name for field in fields(Thresholds)]
         for name in written:
@@ -70,6 +74,10 @@ class BalanceSettings:
                 duration_us(str(written.get("cooldown", "30s"))) / 1e6,
                 _number(written, "most_load", float("inf")),
                 _whole(written, "patience", 2),
+            ),
+            Scope(
+                _whole(written, "domain", 1) if "domain" in written else 0,
+                _number(written, "lightest", 0.0),
             ),
         )
 

@@ -38,6 +38,7 @@ class _Question:
     units: tuple[UnitRecord, ...]
     situation: Situation
     asked_s: float
+    turn: int
 
     @property
     def names(self) -> list[str]:
@@ -75,6 +76,7 @@ class Balancer:
         self._planners = planners or DaemonThreads()
         self._state = GuardState()
         self._looked_s = 0.0
+        self._turn = 0
         self._rng = np.random.default_rng(0)
         self._asked: tuple[_Question, Future[MovePlan]] | None = None
         self._is_late = False
@@ -109,7 +111,8 @@ class Balancer:
         if len(nodes) > 1 and units:
             situation = self._situation(settings, nodes, units, now_s)
             if situation is not None:
-                question = _Question(settings, nodes, units, situation, now_s)
+                question = _Question(settings, nodes, units, situation, now_s, self._turn)
+                self._turn += 1
                 self._is_late = False
                 self._asked = question, self._planners.submit(_planned, question, self._rng)
 
@@ -136,9 +139,16 @@ class Balancer:
             series,
             [numbers.get(unit.node or "", -1) for unit in units],
             [float(node.cores) for node in nodes],
-            [unit.pinned is None or unit.pinned != unit.node for unit in units],
+            [self._may_move(unit) for unit in units],
         )
         return rested(situation, names, settings.guards, self._state, now_s)
+
+    def _may_move(self, unit: UnitRecord) -> bool:
+        """Whether it is not bound to where it is, by its file or by what it does."""
+        fragment = self._controller.system().units[unit.name].fragment
+        parts = () if fragment is None else (*fragment.operators, *fragment.writes)
+        is_bound = not all(one.movable for one in parts)
+        return not is_bound and (unit.pinned is None or unit.pinned != unit.node)
 
     def _look_at(self, question: _Question, plan: Future[MovePlan], now_s: float) -> None:
         limit_s = question.settings.planning_s
@@ -196,7 +206,8 @@ def _planned(question: _Question, rng: np.random.Generator) -> MovePlan:
     from penstock.balance.policies import decide
 
     settings = question.settings
-    return decide(settings.policy, question.situation, rng, settings.thresholds)
+    limits, scope = settings.thresholds, settings.scope
+    return decide(settings.policy, question.situation, rng, limits, scope, question.turn)
 
 
 def _reason(move: Move, nodes: Sequence[NodeRecord]) -> str:

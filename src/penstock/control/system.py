@@ -106,7 +106,19 @@ def _deployment(system: System, submission: Submission) -> Deployment:
         name, origin = submission.name, f"{submission.name}.sql"
         return parse_single_query(name, submission.text, origin, running, submission.max_latency_us)
     folder, origin = Path(submission.folder), f"{submission.name}.yaml"
-    return parse_deployment(submission.text, origin, folder, running)
+    deployment = parse_deployment(submission.text, origin, folder, running)
+    return _in_time(deployment, submission.max_latency_us)
+
+
+def _in_time(deployment: Deployment, max_latency_us: int | None) -> Deployment:
+    """The deployment with this latency for queries that have none of their own."""
+    if max_latency_us is None:
+        return deployment
+    queries = tuple(
+        query if query.max_latency_us is not None else replace(query, max_latency_us=max_latency_us)
+        for query in deployment.network.queries
+    )
+    return replace(deployment, network=replace(deployment.network, queries=queries))
 
 
 def _units(deployment: Deployment, submission: int) -> list[Unit]:

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from importlib.metadata import EntryPoint
 
 from penstock.errors import InputError, listed, suggestion
-from penstock.place.by_correlation import ByCorrelation
 from penstock.place.clustering import ClusteredRod
 from penstock.place.connected import Connected
 from penstock.place.correlated import GlobalCorrelation
@@ -37,7 +36,6 @@ OWN: tuple[type[Strategy], ...] = (
     Random,
     FirstFit,
     Packing,
-    ByCorrelation,
     Exhaustive,
 )
 

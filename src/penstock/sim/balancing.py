@@ -11,6 +11,7 @@ import numpy as np
 from penstock.balance.guards import Guards, GuardState, guarded, rested
 from penstock.balance.plan import Move, MovePlan
 from penstock.balance.policies import decide
+from penstock.balance.scope import Scope
 from penstock.balance.situation import Situation, Thresholds
 from penstock.errors import InputError
 from penstock.load.series import SeriesWindow
@@ -29,7 +30,7 @@ class Balancing:
     ``policy`` names one of ``balance.policies``; it decides every ``every_s``, from the last
     ``samples`` load samples, one every ``window_s / samples``. ``measure`` is how loads are
     measured (see :class:`~penstock.sim.measuring.LoadMeter`). With ``suggest`` plans are made and
-    not carried out.
+    not carried out. ``scope`` is how much a decision looks at together.
     """
 
     policy: str = "off"
@@ -40,6 +41,7 @@ class Balancing:
     guards: Guards = field(default_factory=Guards)
     measure: str = "offered"
     suggest: bool = False
+    scope: Scope = field(default_factory=Scope)
 
     def __post_init__(self) -> None:
         if not (self.every_s > 0 and self.window_s > 0 and self.samples >= 1):
@@ -154,7 +156,8 @@ class BalancedSystem:
             return
         guards, now_s = self.balancing.guards, self.simulation.now_s
         situation = rested(self.situation, self._names, guards, self._guards, now_s)
-        wanted = decide(self.balancing.policy, situation, self._rng, self.balancing.thresholds)
+        limits, scope = self.balancing.thresholds, self.balancing.scope
+        wanted = decide(self.balancing.policy, situation, self._rng, limits, scope, self._decided)
         plan, self._guards = guarded(wanted, self._names, guards, self._guards, now_s)
         if self.balancing.suggest:
             if plan.moves:

@@ -70,6 +70,10 @@ class FragmentFolder:
         """Where the heartbeats of an input lie until they are read."""
         return self.path / "beats" / stream
 
+    def known_time(self, stream: str) -> Path:
+        """Where the tasks that read an input from Kafka keep how far its time has come."""
+        return self.path / "known_times" / stream
+
     @property
     def is_finished(self) -> bool:
         return (self.path / "finished").exists()

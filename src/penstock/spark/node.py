@@ -283,6 +283,7 @@ class Node:
             parallelism=self._options.cores,
             reader=running.fragment.name,
             dead_letters=str(self._state.dead_letters(stream).folder),
+            known_time=str(self._state.fragment(running.fragment.name).known_time(stream)),
         )
         by_connector = jvm_kafka_frame(self._session, spec)
         if by_connector is not None:

@@ -77,7 +77,7 @@ class KafkaIntake:
             return start
         marks, at = self._marks(), _numbers(start, "at")
         until = _numbers(start, "until") if "until" in start else None
-        unread = {k: low for k, low in _numbers(start, "from").items() if at.get(k) == low}
+        unread = _unread(start)
         if until is None:
             new = {k: one.low for k, one in marks.items() if k not in at}
             at, unread = at | new, unread | new
@@ -223,6 +223,23 @@ def _after(start: Offset, reached: Positions, unread: Positions, until: Position
     if until is not None:
         end["until"] = _texts(until)
     return end | {"ended": True, "watermark_us": END_OF_TIME_US} if over else end
+
+
+def going_on_from(start: Offset) -> Offset:
+    """``start`` as the beginning of an offset with no more rows before it.
+
+    >>> going_on_from({"at": {"0": 5, "1": 0}, "from": {"0": 3, "1": 0}})
+    {'at': {'0': 5, '1': 0}, 'from': {'1': 0}}
+    """
+    unread = _unread(start)
+    kept = {name: value for name, value in start.items() if name != "from"}
+    return kept | {"from": _texts(unread)} if unread else kept
+
+
+def _unread(offset: Offset) -> Positions:
+    """Where partitions begin of which nothing was read up to here."""
+    at = _numbers(offset, "at")
+    return {key: low for key, low in _numbers(offset, "from").items() if at.get(key) == low}
 
 
 def _numbers(offset: Offset, name: str) -> Positions:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -16,7 +17,8 @@ from penstock.spark.ddl import spark_ddl
 from penstock.spark.lean import leave_pandas_out
 from penstock.spark.sources.beats import BEAT, beat_row, with_beat_column
 from penstock.spark.sources.intake import Offset, Slice
-from penstock.spark.sources.kafka_intake import KafkaIntake
+from penstock.spark.sources.kafka_intake import KafkaIntake, going_on_from
+from penstock.spark.sources.known_time import KnownTime
 from penstock.spark.sources.spec import ReaderSpec
 
 FORMAT = "penstock"
@@ -114,21 +116,27 @@ class StreamReader(DataSourceStreamReader):
         """
         if self._spec.event_time is None or "watermark_us" not in start:
             return start
-        return start | {_AGAIN: int(str(start.get(_AGAIN, 0))) + 1}
+        return going_on_from(start) | {_AGAIN: int(str(start.get(_AGAIN, 0))) + 1}
 
     def _moved_on(self, start: Offset) -> Offset:
         """The offset with a later watermark each time an idle stream's timeout has passed."""
-        timeout_us, watermark_us = self._spec.idle_timeout_us, start.get("watermark_us")
-        if timeout_us is None or not isinstance(watermark_us, int) or start.get("ended"):
+        timeout_us = self._spec.idle_timeout_us
+        if timeout_us is None or self._spec.event_time is None or start.get("ended"):
             return start
         quiet_us = int((time.monotonic() - self._quiet_since_s) * 1e6)
         waited_us = quiet_us // timeout_us * timeout_us
-        if not waited_us:
+        watermark_us = self._reached_us(start) if waited_us else None
+        if watermark_us is None:
             return start
         if self._idle_from_us is None:
             self._idle_from_us = watermark_us
         moved_us = self._idle_from_us + max(waited_us, self._spec.lateness_us or 0)
-        return start | {"watermark_us": max(watermark_us, moved_us)}
+        return going_on_from(start) | {"watermark_us": max(watermark_us, moved_us)}
+
+    def _reached_us(self, start: Offset) -> int | None:
+        """How far the stream's time has come, by its rows or since it fell silent."""
+        told = (start.get("watermark_us"), KnownTime(Path(self._spec.known_time)).read())
+        return max((one for one in told if isinstance(one, int)), default=None)
 
     def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
         if start == end:
@@ -147,6 +155,8 @@ class StreamReader(DataSourceStreamReader):
         # Only the rows themselves tell the time: the intake knows it by now.
         watermark_us = self.intake.watermark_after(part)
         if watermark_us is not None:
+            if self._spec.idle_timeout_us is not None:
+                KnownTime(Path(self._spec.known_time)).note(watermark_us)
             schema = arrow_schema(self._spec.read_schema)
             yield beat_row(schema, event_time, watermark_us)
 

@@ -15,6 +15,7 @@ class ReaderSpec:
 
     ``columns`` are the columns the fragment needs, ``event_time`` is set when it also needs the
     watermark. ``origin`` says where rows come from: brokers, topic, and whether it is finished.
+    ``known_time`` is the file in which tasks keep how far the stream's time has come.
     """
 
     stream: str
@@ -28,6 +29,7 @@ class ReaderSpec:
     parallelism: int = 2
     reader: str = ""
     dead_letters: str = ""
+    known_time: str = ""
     source_options: Mapping[str, object] = field(default_factory=dict)
 
     @property

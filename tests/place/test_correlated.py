@@ -4,7 +4,7 @@ import numpy as np
 
 from penstock.load.problem import placement_problem
 from penstock.model.abstract import AbstractInput, AbstractNetwork, AbstractNode, AbstractOperator
-from penstock.place.by_correlation import ByCorrelation
+from penstock.place.correlated import GlobalCorrelation
 
 
 def _network(pinned: str = "") -> AbstractNetwork:
@@ -20,7 +20,7 @@ def _network(pinned: str = "") -> AbstractNetwork:
 
 
 def test_operators_of_one_input_are_spread_evenly() -> None:
-    where = ByCorrelation().place(placement_problem(_network()), np.random.default_rng(1))
+    where = GlobalCorrelation().place(placement_problem(_network()), np.random.default_rng(1))
     for one in range(3):
         assert where[4 * one : 4 * one + 4].sum() == 2
 
@@ -28,4 +28,4 @@ def test_operators_of_one_input_are_spread_evenly() -> None:
 def test_pinned_operators_stay() -> None:
     problem = placement_problem(_network(pinned="n1"))
     for seed in range(5):
-        assert ByCorrelation().place(problem, np.random.default_rng(seed))[0] == 1
+        assert GlobalCorrelation().place(problem, np.random.default_rng(seed))[0] == 1
