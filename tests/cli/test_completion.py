@@ -45,6 +45,3 @@ def test_names_of_benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench_command, "benches", lambda: {"start": None, "state": None})
     assert bench_names("st") == ["start", "state"]
     assert bench_names("a") == ["all"]
-    monkeypatch.undo()
-    monkeypatch.setattr(bench_command, "find_spec", lambda name: None)
-    assert bench_names("") == []

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import json as json_text
 from collections.abc import Callable, Mapping
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Annotated, Any
 
 import typer
 
 from penstock.cli.completion import bench_names
-from penstock.errors import InputError, UnreachableError, listed, suggestion
+from penstock.errors import InputError, listed, suggestion
 
 BENCH_EXAMPLES = """\
 [bold]Examples[/bold]
@@ -28,7 +26,6 @@ penstock bench overhead --json             one measurement, for scripts
 """
 
 ALL = "all"
-REGISTRY = "penstock.bench.registry"
 
 Report = Mapping[str, Any]
 Bench = Callable[[bool], Report]
@@ -69,12 +66,10 @@ def bench(
 
 def benches() -> Mapping[str, Bench]:
     """The measurements there are, by name."""
-    if find_spec("penstock.bench") is None or find_spec(REGISTRY) is None:
-        raise UnreachableError(
-            "this installation has no benchmarks", hint="They come with a later version."
-        )
-    found: Mapping[str, Bench] = import_module(REGISTRY).BENCHES
-    return found
+    # Only now: they load what they measure.
+    from penstock.bench.registry import BENCHES
+
+    return BENCHES
 
 
 def chosen(name: str, known: Mapping[str, Bench]) -> list[Bench]:

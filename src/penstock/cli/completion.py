@@ -28,10 +28,7 @@ def bench_names(incomplete: str) -> list[str]:
     """The benchmarks there are."""
     from penstock.cli.bench_command import ALL, benches
 
-    try:
-        return [name for name in (ALL, *benches()) if name.startswith(incomplete)]
-    except PenstockError:
-        return []
+    return [name for name in (ALL, *benches()) if name.startswith(incomplete)]
 
 
 def study_names(incomplete: str) -> list[str]:
