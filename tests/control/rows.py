@@ -15,17 +15,20 @@ from penstock.spark.channels.manifest import ChannelFile
 class RowWriter:
     """Writes batches of rows into a channel."""
 
-    def __init__(self, folder: Path, **told: Any) -> None:
+    def __init__(self, folder: Path, column: str = "x", empty: str = "", **told: Any) -> None:
+        self._column, self._empty = column, empty.split()
         self.channel = Channel.open(folder)
         self._writer = Writer(self.channel, 1, **told)
         self._batches = 0
 
     def write(self, *values: object, ended: bool = False, files: int = 1) -> None:
-        """Commits a batch with one column ``x``; without values it has no files."""
+        """Commits a batch with one column of values; without values it has no files."""
         made = []
         for k in range(files if values else 0):
             name = f"{self._batches}-{k}.parquet"
-            rows = pa.table({"x": list(values[k::files])})
+            column = list(values[k::files])
+            empty = dict.fromkeys(self._empty, [None] * len(column))
+            rows = pa.table({self._column: column, **empty})
             pq.write_table(rows, self.channel.data / name)
             made.append(ChannelFile(name, rows.num_rows, 10))
         self._writer.commit(self._batches, made, ended=ended)

@@ -134,18 +134,22 @@ class TestAsking:
 class TestRows:
     @pytest.fixture
     def peaks(self, ami: Api) -> RowWriter:
-        return RowWriter(ami.home.state / "channels" / "peaks")
+        return RowWriter(ami.home.state / "channels" / "peaks", "home", empty="kwh ts")
+
+    def row(self, value: object) -> dict[str, object]:
+        """A row as the stream has it: in the order of its columns."""
+        return {"ts": None, "home": value, "kwh": None}
 
     def test_as_json(self, ami: Api, peaks: RowWriter) -> None:
         peaks.write(1, None)
         peaks.write(3, ended=True)
         answer = ami.ask("GET", "/api/streams/peaks/rows?most_rows=1")
-        assert answer.json() == {"next": 1, "ended": False, "rows": [{"x": 1}, {"x": None}]}
+        assert answer.json() == {"next": 1, "ended": False, "rows": [self.row(1), self.row(None)]}
         answer = ami.ask("GET", "/api/streams/peaks/rows?after=1")
-        assert answer.json() == {"next": 2, "ended": True, "rows": [{"x": 3}]}
+        assert answer.json() == {"next": 2, "ended": True, "rows": [self.row(3)]}
         os.utime(peaks.channel.entry(0), (0, 100.0))
         answer = ami.ask("GET", "/api/streams/peaks/rows?since_s=101")
-        assert answer.json()["rows"] == [{"x": 3}]
+        assert answer.json()["rows"] == [self.row(3)]
         assert (answer.headers["X-Next"], answer.headers["X-Ended"]) == ("2", "true")
 
     def test_values_json_has_no_word_for_are_texts(self, ami: Api, peaks: RowWriter) -> None:
@@ -164,7 +168,7 @@ class TestRows:
         ):
             peaks.write(value)
             answer = ami.ask("GET", f"/api/streams/peaks/rows?after={k}")
-            assert (answer.status_code, answer.json()["rows"]) == (200, [{"x": shown}])
+            assert (answer.status_code, answer.json()["rows"]) == (200, [self.row(shown)])
 
     def test_as_arrow(self, ami: Api, peaks: RowWriter) -> None:
         headers = {"Accept": ARROW}
@@ -173,7 +177,8 @@ class TestRows:
         peaks.write(1, 2)
         answer = ami.ask("GET", "/api/streams/peaks/rows", headers=headers)
         assert answer.headers["content-type"] == ARROW
-        assert pa.ipc.open_stream(answer.content).read_all().to_pydict() == {"x": [1, 2]}
+        rows = pa.ipc.open_stream(answer.content).read_all().to_pylist()
+        assert rows == [self.row(1), self.row(2)]
 
     def test_rows_are_kept_for_those_who_ask(self, ami: Api, peaks: RowWriter) -> None:
         address = "/api/streams/peaks/readers/me"

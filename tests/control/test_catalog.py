@@ -16,6 +16,7 @@ import sqlalchemy as sa
 
 from control.made_up import submission
 from penstock import __version__
+from penstock.control import catalog as catalog_module
 from penstock.control import catalog as module
 from penstock.control.catalog import Catalog
 from penstock.control.records import NodeRecord, UnitRecord
@@ -318,7 +319,17 @@ class TestMoves:
         catalog.change_move(4, state="done")
         catalog.change_move(1, state="moving")
         assert [move.unit for move in catalog.moves(open_only=True)] == ["q", "r", "s"]
-        assert [move.unit for move in catalog.moves(open_only=True, last=1)] == ["s"]
+
+    def test_all_that_are_open_and_the_latest_of_the_others_are_kept(
+        self, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(catalog_module, "_KEPT_MOVES", 3)
+        for number, name in enumerate("qrstuv", 1):
+            catalog.add_moves([begun(name)])
+            if name != "q":
+                catalog.change_move(number, state="done")
+        assert [move.unit for move in catalog.moves(last=9)] == ["q", "t", "u", "v"]
+        assert [move.unit for move in catalog.moves(open_only=True, last=0)] == ["q"]
 
     def test_what_has_ended_does_not_change(self, catalog: Catalog) -> None:
         catalog.add_moves([begun("q")])

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 
 from penstock.control.home import Home
-from penstock.control.hosts import checked_host
+from penstock.control.hosts import _is_running, checked_host
 from penstock.control.node_process import _end_without_executor
+from penstock.control.records import NodeRecord
 from penstock.errors import InputError, UsageError
+from waiting import until
 
 
 @pytest.mark.parametrize(
@@ -42,6 +48,22 @@ def test_without_a_word_nodes_are_processes(tmp_path: Path) -> None:
     home.prepare()
     with pytest.raises(InputError, match="are processes, not inline"):
         home.prepare(host="inline")
+
+
+def test_another_systems_node_with_our_number_is_not_ours(tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-c",
+        "import sys; sys.stdin.read()",
+        "penstock.control.node_process",
+    ]
+    with subprocess.Popen([*command, str(tmp_path / "b"), "n1"], stdin=subprocess.PIPE) as process:
+        until(lambda: "n1" in psutil.Process(process.pid).cmdline())
+        node = NodeRecord("n1", 1, 1 << 30, pid=process.pid)
+        assert _is_running(Home(tmp_path / "b"), node)
+        assert not _is_running(Home(tmp_path / "a"), node)
+        assert not _is_running(Home(tmp_path / "b"), replace(node, name="n2"))
+        process.communicate(b"")
 
 
 def test_a_node_ends_when_its_executor_is_gone_for_good() -> None:

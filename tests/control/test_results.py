@@ -6,12 +6,14 @@ import time
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from control.rows import RowWriter
 from penstock.control import results as module
 from penstock.control.results import Results, read_results
 from penstock.errors import RunError
+from penstock.spark.channels.channel import Channel
 
 
 @pytest.fixture
@@ -24,7 +26,7 @@ def never(_: float) -> None:
 
 
 def read(writer: RowWriter, after: int | None = None, most_rows: int = 100) -> Results:
-    return read_results(writer.channel, after, most_rows, 0.0, never)
+    return read_results(writer.channel, ["x"], after, most_rows, 0.0, never)
 
 
 def values(found: Results) -> list[object]:
@@ -110,20 +112,20 @@ def test_it_waits_for_something_to_come(writer: RowWriter) -> None:
         if len(sleeps) == 3:
             writer.write(7)
 
-    found = read_results(writer.channel, None, 100, 60.0, sleep)
+    found = read_results(writer.channel, ["x"], None, 100, 60.0, sleep)
     assert values(found) == [7]
     assert len(sleeps) == 3
 
 
 def test_but_not_longer_than_it_may(writer: RowWriter) -> None:
     naps: list[float] = []
-    found = read_results(writer.channel, None, 100, 0.0, naps.append)
+    found = read_results(writer.channel, ["x"], None, 100, 0.0, naps.append)
     assert (found.rows, naps) == (None, [])
 
 
 def test_not_at_all_after_the_end(writer: RowWriter) -> None:
     writer.write(1, ended=True)
-    assert read_results(writer.channel, 1, 100, 60.0, never) == Results(None, 1, True)
+    assert read_results(writer.channel, ["x"], 1, 100, 60.0, never) == Results(None, 1, True)
 
 
 def test_a_damaged_manifest_is_refused_by_name(writer: RowWriter) -> None:
@@ -143,15 +145,43 @@ def test_rows_freed_while_they_are_read_are_passed_over(
     read = module.pq.read_table
     freed: list[range] = []
 
-    def read_late(path: Path) -> pa.Table:
+    def read_late(path: Path, columns: list[str]) -> pa.Table:
         if not freed:
             freed.append(channel.free(range(3), 2))
-        return read(path)
+        return read(path, columns=columns)
 
     monkeypatch.setattr(module.pq, "read_table", read_late)
-    found = read_results(channel, 0, 100, 0.0, time.sleep)
+    found = read_results(channel, ["x"], 0, 100, 0.0, time.sleep)
     assert found.rows is not None
     assert (found.rows.to_pydict(), found.next) == ({"x": [2]}, 3)
+
+
+def test_a_batch_freed_before_it_is_opened_is_passed_over(tmp_path: Path) -> None:
+    writer = RowWriter(tmp_path / "q")
+    for value in range(3):
+        writer.write(value)
+    channel = _FreedLate(writer.channel.folder)
+    found = read_results(channel, ["x"], None, 100, 60.0, never)
+    assert found.rows is not None
+    assert (found.rows.to_pydict(), found.next) == ({"x": [2]}, 3)
+
+
+class _FreedLate(Channel):
+    """Its writer frees the oldest batches just after somebody has asked for them."""
+
+    def oldest(self) -> int:
+        found = super().oldest()
+        self.free(range(3), 2)
+        return found
+
+
+def test_only_the_columns_of_the_stream_are_given(tmp_path: Path) -> None:
+    writer = RowWriter(tmp_path / "q")
+    writer.write(1)
+    writer.write(2)
+    path = writer.channel.data / "1-0.parquet"
+    pq.write_table(pa.table({"more": ["a"], "x": [2]}), path)
+    assert read(writer).rows.to_pydict() == {"x": [1, 2]}  # type: ignore[union-attr]
 
 
 def test_rows_that_somebody_deleted(tmp_path: Path) -> None:
@@ -159,7 +189,7 @@ def test_rows_that_somebody_deleted(tmp_path: Path) -> None:
     writer.write(1)
     (writer.channel.data / "0-0.parquet").unlink()
     with pytest.raises(RunError) as error:
-        read_results(writer.channel, None, 100, 0.0, time.sleep)
+        read_results(writer.channel, ["x"], None, 100, 0.0, time.sleep)
     assert str(error.value) == (
         "rows of q are missing from batch 0 on. "
         f"Somebody has deleted files in {writer.channel.data}."

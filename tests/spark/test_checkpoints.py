@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import RunError
-from penstock.spark.checkpoints import begin, newest, path_of, take_over
+from penstock.spark.checkpoints import begin, forget_former, newest, path_of, take_over
 from penstock.spark.fragment_run import FragmentFolder
 
 pytestmark = pytest.mark.core
@@ -68,6 +68,7 @@ def test_what_the_former_owner_still_writes_is_not_seen(tmp_path: Path) -> None:
 def test_only_the_former_one_is_kept_beside_it(tmp_path: Path) -> None:
     for epoch in range(1, 5):
         put(take_over(tmp_path, epoch), epoch)
+        forget_former(tmp_path, epoch)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint-3", "checkpoint-4"]
 
 
@@ -75,6 +76,7 @@ def test_what_is_got_ready_for_the_next_move_is_left_alone(tmp_path: Path) -> No
     put(take_over(tmp_path, 1), 0)
     assert begin(tmp_path, 4)
     take_over(tmp_path, 3)
+    forget_former(tmp_path, 3)
     assert "offsets/0" in files(path_of(tmp_path, 4))
     assert newest(tmp_path) == path_of(tmp_path, 3)
     put(path_of(tmp_path, 3), 1)

@@ -102,6 +102,7 @@ def test_without_fencing_a_former_owner_does_harm(
 ) -> None:
     """A build with the fences taken down: if this gave the right rows, the test above is idle."""
     monkeypatch.setattr(Writer, "commit", append_unchecked)
+    monkeypatch.setattr(Writer, "check_owner", lambda writer: None)
     monkeypatch.setattr(FragmentFolder, "check_owner", lambda folder, epoch: None)
     assert slept_through(session, place, monkeypatch) is None
     assert place.rows() != undisturbed
@@ -126,13 +127,18 @@ def append_unchecked(
 
 
 def test_a_rehearsal_touches_nothing(
-    session: SparkSession, place: Place, undisturbed: Counter[tuple[object, ...]]
+    session: SparkSession,
+    place: Place,
+    undisturbed: Counter[tuple[object, ...]],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     def everything() -> set[tuple[Path, int]]:
         return {(path, path.stat().st_mtime_ns) for path in place.state.path.rglob("*")}
 
     before = everything()
-    assert rehearse(session, place.state, place.network, place.fragment, OPTIONS)
+    aside = tmp_path_factory.mktemp("rehearsals")
+    assert rehearse(session, place.state, place.network, place.fragment, OPTIONS, aside)
+    assert not any(aside.iterdir())
     assert everything() == before
     node = place.node(session)
     place.start(node, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -128,17 +129,29 @@ def test_a_damaged_epoch_is_refused_by_name(state: StateFolder) -> None:
         state.next_epoch()
 
 
-def test_a_life_lasts_until_the_folder_is_cleared(state: StateFolder) -> None:
-    first = state.life()
-    assert first == state.life() == StateFolder(state.path).life()
-    state.clear()
-    assert state.life() != first
+def test_a_life_lasts_until_the_fragment_is_dropped(state: StateFolder) -> None:
+    """Sinks outside know batches by it: those of a fragment made anew are other ones."""
+    folder = state.fragment("heavy")
+    folder.claim(1)
+    first = folder.life()
+    assert first == folder.life() == StateFolder(state.path).fragment("heavy").life()
+    folder.claim(2)
+    assert folder.life() == first
+    shutil.rmtree(folder.path)
+    folder.claim(1)
+    assert folder.life() != first
+
+
+def test_fragments_have_lives_of_their_own(state: StateFolder) -> None:
+    for name in ("heavy", "light"):
+        state.fragment(name).claim(1)
+    assert state.fragment("heavy").life() != state.fragment("light").life()
 
 
 def test_clearing_forgets_everything_but_the_log_and_the_lock(state: StateFolder) -> None:
     lock = StateLock(state)
     state.next_epoch()
-    state.life()
+    state.rehearsals("a").mkdir(parents=True)
     state.channel("readings").register("heavy")
     state.fragment("heavy").path.mkdir(parents=True)
     state.stream("readings").mkdir(parents=True)

@@ -38,6 +38,7 @@ _STOP_AGAIN_AFTER_S = 1.0
 _TRY_EVERY_S = 0.5
 _NO_ROOM = "no room"
 _AT_ONCE = 4
+_WARMED_AT_ONCE = 2
 
 _NOBODY = 0
 """The epoch before the first owner."""
@@ -107,6 +108,8 @@ class Agent:
         self._resuming = Resuming(node.name, catalog, worker.milestones, lease_s)
         self._refusal: PenstockError | None = None
         self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix=f"units-{node.name}")
+        # Apart: what is to be started now must not wait for what may be started later.
+        self._warmers = ThreadPoolExecutor(_WARMED_AT_ONCE, thread_name_prefix=f"warm-{node.name}")
         self._system: tuple[tuple[Submission, ...], System] = ((), System())
         self._renewed_s = 0.0
         self._checked_s = 0.0
@@ -250,6 +253,7 @@ class Agent:
         for name, epoch in tuple(self._owned.items()):
             self._pool.submit(self._guarded, name, partial(self._release, name, epoch))
         self._pool.shutdown(wait=True)
+        self._warmers.shutdown(wait=True, cancel_futures=True)
 
     def _give_back_lease(self) -> None:
         self._catalog.renew(self.name, self._node.incarnation, 0.0)
@@ -281,7 +285,7 @@ class Agent:
     @property
     def _is_waiting(self) -> bool:
         """Whether something of ours cannot start yet, for want of another node's word or lease."""
-        return any(state == "waiting" for state in self._told.values())
+        return "waiting" in tuple(self._told.values())
 
     def _has_stuck(self, now_s: float) -> bool:
         """Whether it is time to try again to stop something."""
@@ -289,7 +293,7 @@ class Agent:
 
     def _is_time_to_try(self, now_s: float) -> bool:
         """Whether to look if there is room by now for what waits for it."""
-        if _NO_ROOM not in self._told.values() or now_s - self._tried_s < _TRY_EVERY_S:
+        if _NO_ROOM not in tuple(self._told.values()) or now_s - self._tried_s < _TRY_EVERY_S:
             return False
         self._tried_s = now_s
         return True
@@ -350,8 +354,12 @@ class Agent:
                 self._told[unit.name] = "waiting"
 
     def _is_busy(self, name: str) -> bool:
+        """Whether something is being done about a unit; only then may something else be."""
         busy = self._busy.get(name)
-        return busy is not None and not busy.done()
+        is_warming = any(
+            unit == name and not work.done() for unit, work in tuple(self._warming.values())
+        )
+        return is_warming or (busy is not None and not busy.done())
 
     def _do(self, name: str, work: Callable[[], None]) -> None:
         """Works on a unit in the background, one thing at a time for each."""
@@ -440,7 +448,9 @@ class Agent:
     def _prepare(self, move: MoveRecord) -> None:
         mine = move.target == self.name and move.state == "preparing"
         if mine and not move.is_warm and move.id not in self._warming:
-            self._warming[move.id] = (move.unit, self._pool.submit(self._warm, move))
+            work = self._warmers.submit(self._warm, move)
+            self._warming[move.id] = (move.unit, work)
+            work.add_done_callback(self._look_again)
 
     def _cool(self, moving: Set[int], wanted: Set[str]) -> None:
         """Lets go of what was got ready for moves that came to nothing."""

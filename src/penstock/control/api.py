@@ -204,9 +204,10 @@ def _add_results(app: FastAPI, controller: Controller) -> None:
         wait_s: Annotated[float, Query(ge=0, le=30)] = 0.0,
     ) -> Response:
         channel = controller.channel(_stream(controller, name))
+        columns = controller.system().streams[name].shape.schema.names
         if after is None and since_s is not None:
             after = channel.first_since(since_s)
-        found = read_results(channel, after, most_rows, wait_s, time.sleep)
+        found = read_results(channel, columns, after, most_rows, wait_s, time.sleep)
         headers = {"X-Next": str(found.next), "X-Ended": str(found.ended).lower()}
         if request.headers.get("accept") == ARROW:
             return Response(_arrow(found.rows), media_type=ARROW, headers=headers)

@@ -177,7 +177,7 @@ class Balancer:
 
     def _carry_out(self, question: _Question, wanted: MovePlan, now_s: float) -> None:
         nodes, names, settings = question.nodes, question.names, question.settings
-        plan, self._state = guarded(wanted, names, settings.guards, self._state, now_s)
+        plan, state = guarded(wanted, names, settings.guards, self._state, now_s)
         wishes = [
             MoveRequest(
                 names[move.operator],
@@ -191,14 +191,17 @@ class Balancer:
         if settings.suggest:
             for wish in wishes:
                 self._catalog.tell("suggest", wish.unit, f"to {wish.node}: {wish.reason}")
-        elif wishes:
-            self._begin(wishes)
+        elif wishes and not self._has_begun(wishes):
+            return
+        self._state = state
 
-    def _begin(self, wishes: list[MoveRequest]) -> None:
+    def _has_begun(self, wishes: list[MoveRequest]) -> bool:
         try:
             self._controller.move(wishes)
         except PenstockError as error:
             log.warning("a plan could not be carried out: %s", error)
+            return False
+        return True
 
 
 def _planned(question: _Question, rng: np.random.Generator) -> MovePlan:

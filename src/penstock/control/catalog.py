@@ -34,6 +34,7 @@ from penstock.errors import InputError, PenstockError, UnreachableError
 
 _KEPT_EVENTS = 2_000
 _KEPT_SAMPLES = 600
+_KEPT_MOVES = 1_000
 _PATIENCE_S = 10.0
 _READING = "penstock_reading"
 _PREPARING = 0x70656E73746F636B  # "penstock"; any number would do that others do not use
@@ -293,10 +294,9 @@ class Catalog:
             _count_change(connection)
 
     def moves(self, open_only: bool = False, last: int = 100) -> tuple[MoveRecord, ...]:
-        """The latest moves, oldest first."""
-        asked = sa.select(moves).order_by(moves.c.id.desc()).limit(last)
-        if open_only:
-            asked = asked.where(moves.c.state.in_(_OPEN))
+        """The latest moves, or all that are open, oldest first."""
+        asked = sa.select(moves).order_by(moves.c.id.desc())
+        asked = asked.where(moves.c.state.in_(_OPEN)) if open_only else asked.limit(last)
         with self._read() as connection:
             rows = connection.execute(asked).mappings().all()
         return tuple(MoveRecord(**row) for row in reversed(rows))
@@ -311,8 +311,11 @@ class Catalog:
         """Adds the moves of one plan, all or none; their numbers."""
         with self._begin() as connection:
             added = [connection.execute(sa.insert(moves).values(**one)) for one in made]
+            numbers = [_number(one) for one in added]
+            is_old = moves.c.id <= max(numbers, default=0) - _KEPT_MOVES
+            connection.execute(sa.delete(moves).where(is_old, moves.c.state.not_in(_OPEN)))
             _count_change(connection)
-            return [_number(one) for one in added]
+            return numbers
 
     def change_move(self, move: int, **values: object) -> bool:
         """Records how far a move has come; False if it has ended before."""

@@ -229,7 +229,7 @@ class Controller:
     def _forget(self, unit: Unit) -> None:
         output = unit.fragment.output if unit.fragment else unit.name
         self.channel(output).drop()
-        for part in ("fragments", "streams"):
+        for part in ("fragments", "streams", "dead_letters"):
             shutil.rmtree(self._home.state / part / unit.name, ignore_errors=True)
 
     def move(self, wishes: Sequence[MoveRequest]) -> tuple[MoveRecord, ...]:
@@ -256,8 +256,8 @@ class Controller:
             }
             for wish in wishes
         ]
-        numbers = set(self._catalog.add_moves(rows))
-        return tuple(move for move in self._catalog.moves() if move.id in numbers)
+        begun = map(self._catalog.move, self._catalog.add_moves(rows))
+        return tuple(move for move in begun if move is not None)
 
     def _check_move(
         self, wish: MoveRequest, units: Mapping[str, UnitRecord], moving: set[str]

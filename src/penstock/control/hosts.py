@@ -24,6 +24,7 @@ from penstock.spark.masters import is_standalone
 log = logging.getLogger(__name__)
 
 _RESTART_PAUSE_S = 3.0
+_NODE_PROCESS = "penstock.control.node_process"
 _KUBERNETES = re.compile(r"k8s://\S+")
 
 
@@ -57,7 +58,7 @@ class LocalHost:
             own = self._processes.get(node.name)
             if own is not None and own.poll() is None:
                 continue
-            if own is None and _is_running(node):
+            if own is None and _is_running(self._home, node):
                 continue
             if time.monotonic() - self._started_s.get(node.name, -1e9) > _RESTART_PAUSE_S:
                 self._start(node.name)
@@ -67,7 +68,7 @@ class LocalHost:
         command = [
             sys.executable,
             "-m",
-            "penstock.control.node_process",
+            _NODE_PROCESS,
             str(self._home.path),
             name,
             *([self.master] if self.master else []),
@@ -91,7 +92,7 @@ class LocalHost:
     def stop(self, nodes: Sequence[NodeRecord], patience_s: float = 20.0) -> None:
         """Lets all nodes stop cleanly; those that do not are killed with all their children."""
         pids = {own.pid for own in self._processes.values() if own.poll() is None}
-        pids |= {node.pid for node in nodes if _is_running(node)}
+        pids |= {node.pid for node in nodes if _is_running(self._home, node)}
         for pid in pids:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
@@ -161,12 +162,13 @@ def host_of(home: Home, catalog: Catalog) -> Host:
     return LocalHost(home, None if chosen == PROCESSES else chosen)
 
 
-def _is_running(node: NodeRecord) -> bool:
-    """Whether the process that last was the node still is one."""
+def _is_running(home: Home, node: NodeRecord) -> bool:
+    """Whether the process that last was the node still is it: numbers are given out again."""
     if not node.pid:
         return False
     try:
         process = psutil.Process(node.pid)
-        return process.is_running() and "penstock.control.node_process" in process.cmdline()
+        started = [_NODE_PROCESS, str(home.path), node.name]
+        return process.is_running() and all(one in process.cmdline() for one in started)
     except psutil.Error:
         return False

@@ -49,7 +49,7 @@ class InlineHost:
                 "penstock", SessionOptions(cores, memory_bytes), self._home.log("nodes")
             )
         options = NodeOptions(cores=node.cores, retained_rows=RETAINED_ROWS)
-        worker = SparkWorker(self._session, StateFolder(self._home.state), options)
+        worker = SparkWorker(node.name, self._session, StateFolder(self._home.state), options)
         record = NodeRecord(node.name, node.cores, node.memory_bytes, pid=os.getpid())
         agent = Agent(record, self._catalog, worker)
         thread = threading.Thread(target=agent.run, name=f"node-{node.name}", daemon=True)

@@ -64,7 +64,8 @@ def _run(home: Home, name: str, master: str | None) -> None:
     wanted = SessionOptions(node.cores, node.memory_bytes, master=master)
     session = start_session(name, wanted, home.log(name))
     options = NodeOptions(cores=node.cores, retained_rows=RETAINED_ROWS)
-    agent = Agent(node, catalog, SparkWorker(session, StateFolder(home.state), options))
+    worker = SparkWorker(name, session, StateFolder(home.state), options)
+    agent = Agent(node, catalog, worker)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: agent.stop())
     if master is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -26,6 +26,7 @@ class Results:
 
 def read_results(
     channel: Channel,
+    columns: Sequence[str],
     after: int | None,
     most_rows: int,
     wait_s: float,
@@ -40,10 +41,11 @@ def read_results(
     while True:
         start = max(channel.oldest(), after or 0)
         try:
-            return _results(channel, start, most_rows, until_s, sleep)
-        except FileNotFoundError:
+            found = _awaited(channel, start, until_s, sleep)
+            return found or _read(channel, list(columns), start, most_rows)
+        except (FileNotFoundError, RunError) as error:
             if max(channel.oldest(), after or 0) == start:
-                raise _lost(channel, start) from None
+                raise (error if isinstance(error, RunError) else _lost(channel, start)) from None
 
 
 def _lost(channel: Channel, start: int) -> RunError:
@@ -53,23 +55,28 @@ def _lost(channel: Channel, start: int) -> RunError:
     )
 
 
-def _results(
-    channel: Channel, start: int, most_rows: int, until_s: float, sleep: Callable[[float], None]
-) -> Results:
+def _awaited(
+    channel: Channel, start: int, until_s: float, sleep: Callable[[float], None]
+) -> Results | None:
+    """Waits for something to come; the answer if nothing ever will."""
     before = channel.manifest(start - 1)
     if before is not None and before.ended:
         return Results(None, start, True)
     while channel.manifest(start) is None and time.monotonic() < until_s:
+        if start <= channel.head():
+            break  # Freed just now: there is nothing to wait for.
         sleep(_LOOK_EVERY_S)
-    return _read(channel, start, most_rows)
+    return None
 
 
-def _read(channel: Channel, start: int, most_rows: int) -> Results:
+def _read(channel: Channel, columns: list[str], start: int, most_rows: int) -> Results:
     tables: list[pa.Table] = []
     count, at, ended = 0, start, False
     for manifest in channel.newer(start):
         if count and count + manifest.rows > most_rows:
             break
-        tables += [pq.read_table(channel.data / file.name) for file in manifest.files]
+        # Files that people gave may have more columns, in another order.
+        paths = [channel.data / file.name for file in manifest.files]
+        tables += [pq.read_table(path, columns=columns) for path in paths]
         count, at, ended = count + manifest.rows, manifest.sequence + 1, manifest.ended
     return Results(pa.concat_tables(tables) if tables else None, at, ended)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 
 from penstock.control.loads import Shares
 from penstock.control.meter import NodeMeter
 from penstock.control.system import Unit
 from penstock.errors import PenstockError
+from penstock.model.fragments import Fragment
+from penstock.model.measurements import FragmentStatus
+from penstock.model.network import Network
 from penstock.spark.cluster_nodes import task_seconds
 from penstock.spark.node import Node, NodeOptions
 from penstock.spark.session import SparkSession
@@ -18,11 +22,17 @@ from penstock.spark.warming import rehearse
 
 _ROOM_BYTES = 16 << 20
 
+log = logging.getLogger(__name__)
+
 
 class SparkWorker:
     """Runs units as streaming queries and threads of one Spark session."""
 
-    def __init__(self, session: SparkSession, state: StateFolder, options: NodeOptions) -> None:
+    def __init__(
+        self, name: str, session: SparkSession, state: StateFolder, options: NodeOptions
+    ) -> None:
+        self._rehearsals = state.rehearsals(name)
+        shutil.rmtree(self._rehearsals, ignore_errors=True)
         self._session = session
         self._state = state
         self._options = options
@@ -44,10 +54,19 @@ class SparkWorker:
     def warm(self, unit: Unit, epoch: int) -> None:
         if unit.fragment is None:
             return
-        if unit.name not in self._warmed:
-            rehearse(self._session, self._state, unit.network, unit.fragment, self._options)
+        if unit.name not in self._warmed and self._rehearsed(unit.network, unit.fragment):
             self._warmed.add(unit.name)
         self._node.arm(unit.network, unit.fragment, epoch)
+
+    def _rehearsed(self, network: Network, fragment: Fragment) -> bool:
+        try:
+            return rehearse(
+                self._session, self._state, network, fragment, self._options, self._rehearsals
+            )
+        except Exception:
+            # It only makes the first batches quicker: who moves can do without.
+            log.exception("%s could not be rehearsed", fragment.name)
+            return False
 
     def cool(self, name: str) -> None:
         self._node.disarm(name)
@@ -71,10 +90,19 @@ class SparkWorker:
     def has_room(self) -> bool:
         return shutil.disk_usage(self._state.path).free >= _ROOM_BYTES
 
+    def _statuses(self, fragments: Iterable[str]) -> dict[str, FragmentStatus]:
+        found = {}
+        for name in fragments:
+            try:
+                found[name] = self._node.status(name)
+            except KeyError:
+                continue  # Released by another thread just now.
+        return found
+
     def measurements(self) -> dict[str, object]:
         fragments = [unit.name for unit in tuple(self._units.values()) if unit.fragment is not None]
         use = self._meter.sample()
-        statuses = {name: self._node.status(name) for name in fragments}
+        statuses = self._statuses(fragments)
         busy_ms = {name: one.busy_ms for name, one in statuses.items()}
         intakes_ms = self._node.intakes_spent_ms()
         spent_ms = self._shares.take(1_000 * use.worked_s, busy_ms, intakes_ms)

@@ -43,17 +43,31 @@ def take_over(folder: Path, epoch: int) -> Path:
         check(mine)
         return mine
     former = newest(folder)
+    if former is not None and _epoch(former) > epoch:
+        raise RunError(
+            f"fragment {folder.name} belongs to a newer owner "
+            f"(epoch {_epoch(former)}, this one has {epoch})",
+            hint="This owner was replaced and must stop.",
+        )
     _check_unfinished(folder, former)
     mine.mkdir(parents=True, exist_ok=True)
     if former is not None:
         check(former)
         _fill(mine, former)
     (mine / _WHOLE).touch()
-    # Higher ones stay: somebody may be getting ready for the next move there.
-    for other in _checkpoints(folder):
-        if other != former and _epoch(other) < epoch:
-            shutil.rmtree(other, ignore_errors=True)
     return mine
+
+
+def forget_former(folder: Path, epoch: int) -> None:
+    """Deletes the checkpoints before that of the last owner before this one.
+
+    Higher ones stay: somebody may be getting ready for the next move there.
+    """
+    lower = [one for one in _checkpoints(folder) if _epoch(one) < epoch]
+    former = max(filter(_is_whole, lower), key=_epoch, default=None)
+    for other in lower:
+        if other != former:
+            shutil.rmtree(other, ignore_errors=True)
 
 
 def begin(folder: Path, epoch: int) -> bool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
 import time
+import uuid
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,17 +18,21 @@ from pyspark.sql.streaming import StreamingQuery
 from penstock.errors import PenstockError, RunError
 from penstock.model.fragments import Fragment
 from penstock.spark.channels.durable import (
-    read_number,
+    RESTORE,
+    checksum,
+    claim,
+    claimed,
+    create_once,
     read_text,
-    write_number,
     write_text,
 )
 from penstock.spark.checkpoint_files import seal
-from penstock.spark.checkpoints import begin, newest, path_of, take_over
+from penstock.spark.checkpoints import begin, forget_former, newest, path_of, take_over
 from penstock.spark.offsets import batch_offsets
 from penstock.spark.sinks.batch import Batch, BatchSink
 
 _REMEMBERED = 200
+_BEATS = "beats-"
 
 log = logging.getLogger(__name__)
 
@@ -46,11 +52,12 @@ class FragmentFolder:
         """Makes the owner with this epoch the only one whose batches count."""
         self.path.mkdir(parents=True, exist_ok=True)
         self.check_owner(epoch)
-        write_number(self.path / "epoch", epoch)
+        claim(self.path, epoch)
+        self.check_owner(epoch)
 
     def check_owner(self, epoch: int) -> None:
         """Raises if a newer owner has claimed the fragment."""
-        current = read_number(self.path / "epoch") or 0
+        current = claimed(self.path)
         if current > epoch:
             raise RunError(
                 f"fragment {self.path.name} belongs to a newer owner "
@@ -62,13 +69,36 @@ class FragmentFolder:
         """Gets the checkpoint for a coming owner ready; whether there is anything to go on from."""
         return begin(self.path, epoch)
 
+    def life(self) -> str:
+        """A name that lasts until the fragment is dropped, and never comes again.
+
+        Sinks outside the folder know by it whose batches they have: after a fresh start batch 0
+        is a new batch, not the one they already took.
+        """
+        path = self.path / "life"
+        if not path.exists() and self.has_begun:
+            raise RunError(f"the file {path} is missing", hint=RESTORE)
+        new = uuid.uuid4().hex[:8]
+        create_once(path, f"{new} {checksum(new.encode()):08x}")
+        life, _, check = (read_text(path) or "").partition(" ")
+        if check != f"{checksum(life.encode()):08x}":
+            raise RunError(f"the file {path} is damaged", hint=RESTORE)
+        return life
+
     def take_over(self, epoch: int) -> Path:
         """The checkpoint for the owner with this epoch."""
         return take_over(self.path, epoch)
 
-    def beats(self, stream: str) -> Path:
-        """Where the heartbeats of an input lie until they are read."""
-        return self.path / "beats" / stream
+    def forget_former(self, epoch: int) -> None:
+        """Deletes what owners before the last one have left."""
+        forget_former(self.path, epoch)
+        for path in self.path.glob(f"{_BEATS}*"):
+            if int(path.name.removeprefix(_BEATS)) < epoch:
+                shutil.rmtree(path, ignore_errors=True)
+
+    def beats(self, stream: str, epoch: int) -> Path:
+        """Where the heartbeats of an owner's input lie until they are read."""
+        return self.path / f"{_BEATS}{epoch}" / stream
 
     def known_time(self, stream: str) -> Path:
         """Where the tasks that read an input from Kafka keep how far its time has come."""

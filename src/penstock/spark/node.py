@@ -113,9 +113,6 @@ class _Running:
         known = [one.arrived_s for one in self.readers if one.arrived_s is not None]
         return min(known, default=None)
 
-    def may_read(self) -> bool:
-        return not self.closing.is_set() and not self.is_held_back
-
 
 class Node:
     """Runs what it is told to in one Spark session.
@@ -136,7 +133,6 @@ class Node:
         self._state = state
         self._options = options
         self._open_sink = open_sink
-        self._life = state.life()
         self._ingests: dict[str, IngestThread] = {}
         self._running: dict[str, _Running] = {}
         self._armed: dict[str, _Running] = {}
@@ -184,6 +180,7 @@ class Node:
         folder = self._state.fragment(fragment.name)
         if folder.is_finished or not folder.begin(epoch):
             return
+        self.disarm(fragment.name)
         running = _Running(network, fragment, epoch)
         self._start(running)
         self._armed[fragment.name] = running
@@ -211,6 +208,8 @@ class Node:
             return
         folder.take_over(running.epoch)
         running.reached_s.setdefault("taken_over_s", time.time())
+        if running.run is not None and not running.run.query.isActive:
+            running.run = None  # It was got ready and has failed since: then without that.
         if running.run is None:
             running.turn.set()
             self._start(running, sinks)
@@ -218,6 +217,7 @@ class Node:
             running.run.deliver_to(sinks)
             running.turn.set()
         running.reached_s.setdefault("started_s", time.time())
+        folder.forget_former(running.epoch)
 
     def _start(self, running: _Running, sinks: Sequence[BatchSink] = ()) -> None:
         """Starts the query, which waits for its turn if that has not come."""
@@ -251,15 +251,18 @@ class Node:
 
     def _reader(self, running: _Running, stream: str, event_time: str | None) -> ChannelReader:
         name = running.fragment.name
+        folder = self._state.fragment(name)
         return ChannelReader(
             channel=self._state.channel(stream),
             name=name,
             event_time=event_time,
-            beats=self._state.fragment(name).beats(stream),
+            beats=folder.beats(stream, running.epoch),
             max_rows=self._options.max_rows_per_batch,
             parallelism=self._options.cores,
-            may_read=running.may_read,
+            may_read=lambda: not running.is_held_back,
+            is_closing=running.closing.is_set,
             await_turn=running.await_turn,
+            check_owner=lambda: folder.check_owner(running.epoch),
         )
 
     def _kafka_rows(
@@ -297,25 +300,27 @@ class Node:
             channel = self._state.channel(fragment.output)
             running.output = Writer(channel, running.epoch, self._options.retained_rows)
             sinks.append(ChannelSink(running.output))
+        life = self._state.fragment(fragment.name).life()
         for name in fragment.queries:
             sink = running.network.query(name).sink
-            opened = None if sink is None else self._sink(running, name, sink)
+            opened = None if sink is None else self._sink(running, name, life, sink)
             sinks += [] if opened is None else [opened]
         for one in fragment.writes:
-            sinks.append(TableSink(one, f"{one.name}-{self._life}", running.epoch))
+            sinks.append(TableSink(one, f"{one.name}-{life}", running.epoch))
         return sinks
 
-    def _sink(self, running: _Running, query: str, sink: Sink) -> BatchSink | None:
+    def _sink(self, running: _Running, query: str, life: str, sink: Sink) -> BatchSink | None:
+        writer = f"{query}-{life}"
         match sink:
             case FileSink():
                 folder = self._state.fragment(running.fragment.name)
                 epoch = running.epoch
-                return DirectorySink(sink, self._life, epoch, lambda: folder.check_owner(epoch))
+                return DirectorySink(sink, writer, epoch, lambda: folder.check_owner(epoch))
             case KafkaSink():
                 # Loaded only where it is used: the Kafka client is large.
                 from penstock.spark.sinks.kafka_sink import RecordSink
 
-                return RecordSink(sink, f"{query}-{self._life}")
+                return RecordSink(sink, writer)
             case _:
                 return self._open_sink(query, sink)
 
@@ -333,8 +338,13 @@ class Node:
         error = _failure(running)
         if error is not None and is_passing(error) and running.restarts < _RESTARTS:
             running.restarts += 1
-            running.run = None
-            self._take_over(running)
+            former, running.run = running.run, None
+            try:
+                self._take_over(running)
+            except BaseException:
+                # Who asks again must find that it does not run.
+                running.run = former
+                raise
         elif error is not None:
             checkpoint = path_of(self._state.fragment(name).path, running.epoch)
             refused = refused_state(self._session, checkpoint, error)

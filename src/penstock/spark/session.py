@@ -81,6 +81,9 @@ ROWS = {
     "spark.hadoop.parquet.summary.metadata.level": "NONE",
 }
 
+# Batches that take longer than their interval: shown by penstock status.
+_TOLD_BY_US = ("org.apache.spark.sql.execution.streaming.runtime.ProcessingTimeExecutor",)
+
 _HADOOP = "spark.hadoop."
 _BUFFER = "io.file.buffer.size"
 
@@ -108,8 +111,19 @@ def start_session(name: str, options: SessionOptions, log: Path | None = None) -
     if options.master is not None:
         await_executor(session, name)
     session.sparkContext.setLogLevel("WARN" if log else "ERROR")
+    _hush(session)
     _drop_hadoop_defaults(session)
     return session
+
+
+def _hush(session: SparkSession) -> None:
+    """Leaves out what would be said with every batch for as long as a node has much to do."""
+    gateway = session.sparkContext._gateway
+    assert gateway is not None
+    client = gateway._gateway_client
+    level = JavaClass("org.apache.logging.log4j.Level", client).ERROR
+    for name in _TOLD_BY_US:
+        JavaClass("org.apache.logging.log4j.core.config.Configurator", client).setLevel(name, level)
 
 
 def _drop_hadoop_defaults(session: SparkSession) -> None:

@@ -6,7 +6,6 @@ import fcntl
 import hashlib
 import os
 import shutil
-import uuid
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
@@ -17,7 +16,6 @@ from penstock.model.network import Network
 from penstock.model.sources import GeneratorSource, Stream
 from penstock.spark.channels.channel import Channel
 from penstock.spark.channels.durable import (
-    create_once,
     read_number,
     read_text,
     write_number,
@@ -43,6 +41,10 @@ class StateFolder:
     def stream(self, name: str) -> Path:
         return self.path / "streams" / name
 
+    def rehearsals(self, node: str) -> Path:
+        """Where a node tries out what is to come."""
+        return self.path / "rehearsals" / node
+
     def dead_letters(self, stream: str) -> DeadLetters:
         return DeadLetters(self.path / "dead_letters" / stream)
 
@@ -62,23 +64,12 @@ class StateFolder:
 
     def clear(self) -> None:
         """Forgets everything; the folder stays."""
-        names = ("epoch", "life")
-        for part in ("channels", "fragments", "streams", "dead_letters", *names):
+        for part in ("channels", "fragments", "streams", "dead_letters", "rehearsals", "epoch"):
             target = self.path / part
             if target.is_dir():
                 shutil.rmtree(target)
             else:
                 target.unlink(missing_ok=True)
-
-    def life(self) -> str:
-        """A name that lasts until the folder is cleared, and never comes again.
-
-        Sinks outside the folder know by it whose batches they have: after a fresh start batch 0
-        is a new batch, not the one they already took.
-        """
-        path = self.path / "life"
-        create_once(path, uuid.uuid4().hex[:8])
-        return read_text(path) or ""
 
     def next_epoch(self) -> int:
         """A number higher than any given out before."""

@@ -34,18 +34,21 @@ def rehearse(
     network: Network,
     fragment: Fragment,
     options: NodeOptions,
+    place: Path,
     batches: int = _BATCHES,
 ) -> bool:
-    """Runs the fragment on a few of its latest rows, away from its real state; whether it could be.
+    """Runs the fragment on a few of its latest rows, away from its real state; whether it did all.
 
-    A fragment that reads from Kafka is left alone: its rows cannot be read aside.
+    ``place`` is a folder that tasks can reach, wherever they run. A fragment that reads from Kafka
+    is left alone: its rows cannot be read aside.
     """
     if not all(is_channel(network, name) for name in fragment.inputs):
         return False
     # Only its channel: what goes to the outside world must not happen twice.
     alone = replace(fragment, writes=(), queries=(), is_read=True)
     quick = replace(options, trigger_ms=1, max_rows_per_batch=1, retained_rows=1)
-    with tempfile.TemporaryDirectory(prefix="penstock-rehearsal-") as folder:
+    place.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=place) as folder:
         stage = StateFolder(Path(folder))
         stage.prepare()
         for name in fragment.inputs:
@@ -53,10 +56,9 @@ def rehearse(
         node = Node(session, stage, quick)
         node.start_fragment(network, alone, 0)
         try:
-            _await_batches(node, fragment.name, batches)
+            return _await_batches(node, fragment.name, batches)
         finally:
             node.stop()
-    return True
 
 
 def _sample(source: Channel, target: Channel, reader: str, batches: int) -> None:
@@ -80,10 +82,11 @@ def _sample(source: Channel, target: Channel, reader: str, batches: int) -> None
         writer.commit(number, made, watermark_us=number * 1_000)
 
 
-def _await_batches(node: Node, name: str, batches: int) -> None:
+def _await_batches(node: Node, name: str, batches: int) -> bool:
     until_s = time.monotonic() + _PATIENCE_S
     while node.batches(name) < batches and time.monotonic() < until_s:
         failure = node.failure(name)
         if failure is not None:
             raise failure
         time.sleep(_LOOK_EVERY_S)
+    return node.batches(name) >= batches

@@ -11,6 +11,7 @@ import pytest
 
 from channels.disk import Died, dying_at, full, names, watched
 from penstock.errors import InputError, RunError
+from penstock.spark.channels import channel as module
 from penstock.spark.channels.channel import Channel, Writer
 from penstock.spark.channels.durable import create_once
 from penstock.spark.channels.manifest import ChannelFile, Manifest
@@ -192,12 +193,70 @@ def test_a_reader_whose_batches_were_freed_is_told(channel: Channel) -> None:
         list(channel.newer(1))
 
 
-@pytest.mark.parametrize("file", ["epoch", "readers/slow"])
-def test_other_damaged_files_are_named_too(channel: Channel, file: str) -> None:
+def test_other_damaged_files_are_named_too(channel: Channel) -> None:
     writer = Writer(channel, 1)
-    (channel.folder / file).write_text("oops")
-    with pytest.raises(RunError, match=f"{file} is damaged"):
+    (channel.folder / "readers" / "slow").write_text("oops")
+    with pytest.raises(RunError, match="readers/slow is damaged"):
         commit(writer, 0)
+
+
+def test_a_writer_that_comes_late_to_its_claim_is_refused(
+    channel: Channel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Suspended after it saw that nobody had come, and before it said that it has."""
+    claim = module.claim
+
+    def overtaken(folder: Path, epoch: int) -> None:
+        if epoch == 5:
+            commit(Writer(channel, 6), 0)
+        claim(folder, epoch)
+
+    monkeypatch.setattr(module, "claim", overtaken)
+    with pytest.raises(RunError, match="epoch 6, this one has 5"):
+        Writer(channel, 5)
+    assert commit(Writer(channel, 6), 1).sequence == 1
+
+
+def test_a_writer_replaced_while_it_commits_sets_nothing_back(
+    channel: Channel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Suspended after it saw that it is the owner, while others went on and freed its place."""
+    channel.register("reader")
+    former = Writer(channel, 1)
+    commit(former, 0)
+    create = module.create_once
+
+    def late(path: Path, text: str) -> bool:
+        if path == channel.entry(1) and not overtaken:
+            overtaken.append(path)
+            owner = Writer(channel, 2)
+            for batch_id in (1, 2, 3):
+                channel.advance("reader", batch_id)
+                commit(owner, batch_id)
+        return create(path, text)
+
+    overtaken: list[Path] = []
+    monkeypatch.setattr(module, "create_once", late)
+    with pytest.raises(RunError, match="belongs to a newer writer"):
+        commit(former, 1)
+    assert overtaken
+    assert (channel.head(), channel.oldest()) == (3, 3)
+
+
+def test_what_former_writers_left_is_deleted(channel: Channel) -> None:
+    former = Writer(channel, 1)
+    commit(former, 0)
+    left = [channel.data / f"{batch:010d}-1-0.parquet" for batch in (0, 1, 2)]
+    for path in (*left, channel.data / "0000000001-2-0.parquet"):
+        path.touch()
+    for epoch in (1, 2):
+        (channel.data / f".staging-{epoch}-7").mkdir()
+    owner = Writer(channel, 2)
+    owner.commit(1, [ChannelFile("0000000001-2-0.parquet", 1, 10)])
+    assert [path.exists() for path in left] == [False, False, True], "later ones may yet count"
+    assert (channel.data / "0000000001-2-0.parquet").exists()
+    assert not (channel.data / ".staging-1-7").exists()
+    assert (channel.data / ".staging-2-7").exists()
 
 
 def test_numbers_may_grow_beyond_eight_digits(channel: Channel) -> None:
@@ -451,13 +510,17 @@ def cost(channel: Channel, writer: Writer, first: int, count: int) -> Counter[st
 
 
 def test_the_ten_thousandth_batch_costs_as_much_as_the_first(channel: Channel) -> None:
-    early = cost(channel, Writer(channel, 1), 0, 20)
+    writer = Writer(channel, 1)
+    writer.commit(0, [])
+    early = cost(channel, writer, 1, 19)
     # All the entries between the first and the last are one file: writing them takes seconds.
     channel.entry(20).write_text(Manifest(20, 1, 20).to_json())
     for sequence in range(21, 9_999):
         channel.entry(sequence).hardlink_to(channel.entry(20))
     channel.entry(9_999).write_text(Manifest(9_999, 1, 9_999).to_json())
-    late = cost(channel, Writer(channel, 1), 10_000, 20)
+    writer = Writer(channel, 1)
+    writer.commit(10_000, [])  # The first one looks at what others left.
+    late = cost(channel, writer, 10_001, 19)
     assert late == early
     assert len(channel.sequences()) == 10_020
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ingest.places import S, place, run
 from penstock.errors import InputError, RunError
+from penstock.spark.channels.durable import create_once
 from penstock.spark.sources.beats import END_OF_TIME_US
 
 pytestmark = pytest.mark.core
@@ -178,7 +181,7 @@ class TestDirectory:
         here = place(tmp_path)
         here.put("a.csv", "0,0")
         run(here.start())
-        taken = tmp_path / "stream" / "taken"
+        taken = tmp_path / "stream" / "taken-1"
         taken.write_text(taken.read_text() + '"b.c')
         here.put("b.csv", "1,1")
         run(here.start())
@@ -186,16 +189,57 @@ class TestDirectory:
         run(here.start())
         assert here.rows() == [0, 1, 2]
         assert here.reasons() == []
-        assert taken.read_text() == '"a.csv"\n"b.csv"\n"c.csv"\n'
+        newest = tmp_path / "stream" / "taken-3"
+        assert newest.read_text() == '"a.csv"\n"b.csv"\n"c.csv"\n'
+        assert not taken.exists(), "only the last owner's and its own are kept"
+
+    def test_what_a_replaced_owner_still_accepts_counts_nowhere(self, tmp_path: Path) -> None:
+        here = place(tmp_path)
+        here.put("a.csv", "0,0")
+        former = here.start()
+        run(former)
+        owner = here.start()
+        here.put("b.csv", "1,1")
+        run(owner)
+        with pytest.raises(RunError, match="belongs to a newer writer"):
+            former.step()
+        assert (tmp_path / "stream" / "taken-1").read_text() == '"a.csv"\n"b.csv"\n'
+        here.put("c.csv", "2,2")
+        run(owner)
+        run(here.start())
+        assert here.rows() == [0, 1, 2]
+
+    def test_a_batch_of_a_former_owner_in_our_place_is_gone_on_from(self, tmp_path: Path) -> None:
+        """It was past the check when we came, and took less than we would have."""
+        here = place(tmp_path)
+        here.put("a.csv", "0,0")
+        run(here.start())
+        here.put("b.csv", "1,1")
+        (tmp_path / "other").mkdir()
+        other = place(tmp_path / "other")
+        other.put("a.csv", "0,0")
+        run(other.start())
+        other.put("b.csv", "1,1")
+        other.epoch = 0
+        run(other.start())
+        owner = here.start()
+        here.put("c.csv", "2,2")
+        late_entry = other.channel.manifest(1)
+        assert late_entry is not None
+        for file in late_entry.files:
+            shutil.copy(other.channel.data / file.name, here.channel.data / file.name)
+        assert create_once(here.channel.entry(1), replace(late_entry, epoch=1).to_json())
+        run(owner)
+        assert here.rows() == [0, 1, 2]
 
     def test_a_damaged_list_of_files_is_refused_by_name(self, tmp_path: Path) -> None:
         here = place(tmp_path)
         here.start()
-        (tmp_path / "stream" / "taken").write_text("a.csv\n")
+        (tmp_path / "stream" / "taken-1").write_text("a.csv\n")
         with pytest.raises(RunError) as caught:
             here.start()
         assert str(caught.value) == (
-            f"the list of accepted files {tmp_path}/stream/taken is damaged. "
+            f"the list of accepted files {tmp_path}/stream/taken-2 is damaged. "
             "Restore the file from a backup, or start afresh with --fresh."
         )
 

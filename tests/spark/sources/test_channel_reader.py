@@ -17,7 +17,7 @@ from penstock.spark.channels.channel import Channel, Writer
 from penstock.spark.channels.manifest import ChannelFile, Manifest
 from penstock.spark.sources import channel_reader
 from penstock.spark.sources.beats import END_OF_TIME_US, stamp_us
-from penstock.spark.sources.channel_reader import ChannelReader, FilePart
+from penstock.spark.sources.channel_reader import ChannelReader, FilePart, HandedOver
 from penstock.spark.sources.intake import Offset
 
 pytestmark = pytest.mark.core
@@ -258,3 +258,27 @@ def test_the_backlog_is_what_no_batch_has_taken(feeding: Feeding) -> None:
     assert reader.unread_rows() == 5
     reader.parts(end, reader.latest(end))
     assert reader.unread_rows() == 0
+
+
+def test_who_hands_over_plans_no_further_batch(feeding: Feeding) -> None:
+    closing: list[bool] = []
+    reader = feeding.reader(is_closing=lambda: bool(closing))
+    feeding.put(3, watermark_us=50)
+    end = reader.latest(reader.first())
+    feeding.put(2)
+    closing.append(True)
+    with pytest.raises(HandedOver):
+        reader.latest(end)
+
+
+def test_who_was_replaced_frees_nothing(feeding: Feeding) -> None:
+    def refuse() -> None:
+        raise RunError("replaced")
+
+    feeding.channel.register("heavy")
+    reader = feeding.reader(check_owner=refuse)
+    feeding.put(3)
+    end = reader.latest(reader.first())
+    with pytest.raises(RunError, match="replaced"):
+        reader.commit(end)
+    assert feeding.channel.needed_from() == 0

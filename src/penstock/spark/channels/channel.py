@@ -2,7 +2,7 @@
 
 Layout of a channel's folder::
 
-    epoch              the newest writer's epoch; older writers are refused
+    epoch-N            the newest writer's epoch; older writers are refused
     floor              the oldest batch that is kept; what lies below does not count
     head               the newest batch, or one a little older: up to there none may be missing
     log/00000000.json  one manifest a batch, made visible by one atomic link
@@ -20,11 +20,14 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 
 from penstock.errors import RunError
 from penstock.model.schema import checked_name
 from penstock.spark.channels.durable import (
     RESTORE,
+    claim,
+    claimed,
     create_once,
     read_number,
     read_text,
@@ -34,6 +37,8 @@ from penstock.spark.channels.durable import (
 from penstock.spark.channels.manifest import ChannelFile, Manifest
 
 _ENTRY = re.compile(r"(\d{8,})\.json")
+_FILE = re.compile(r"(\d{10,})-\d+-\d+\.parquet")
+_STAGING = re.compile(r"\.staging-(\d+)-\d+")
 _MUST_STOP = "This writer is no longer the owner and must stop."
 
 
@@ -102,6 +107,10 @@ class Channel:
         """The newest manifest, or None in an empty channel."""
         kept = self.sequences()
         return self.manifest(kept[-1]) if kept else None
+
+    def kept(self) -> Iterator[Manifest]:
+        """All manifests still kept, in order, opened one by one."""
+        return (one for one in map(self.manifest, self.sequences()) if one is not None)
 
     def oldest(self) -> int:
         """The number of the oldest batch still kept; 0 in an empty channel."""
@@ -179,6 +188,17 @@ class Channel:
             self.entry(sequence).unlink(missing_ok=True)
         return range(start, kept.stop)
 
+    def tidy(self, epoch: int, batch_id: int) -> None:
+        """Deletes what former writers left: files of batches up to this one that none refers to."""
+        known = {file.name for manifest in self.kept() for file in manifest.files}
+        for path in tuple(self.data.iterdir()):
+            left, file = _STAGING.fullmatch(path.name), _FILE.fullmatch(path.name)
+            if left and int(left.group(1)) < epoch:
+                shutil.rmtree(path, ignore_errors=True)
+            # A file of a later batch may be one that somebody is about to make visible.
+            elif file and int(file.group(1)) <= batch_id and path.name not in known:
+                path.unlink(missing_ok=True)
+
     def drop(self) -> None:
         """Deletes the channel with everything in it."""
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -197,10 +217,22 @@ class Writer:
         self.epoch = epoch
         self._retained_rows = retained_rows
         self._claim()
-        kept = [manifest for manifest in map(channel.manifest, channel.sequences()) if manifest]
-        self._last = kept[-1] if kept else None
-        self._kept = {manifest.sequence: manifest.rows for manifest in kept}
+        self._last = channel.last()
+        self._looking = Lock()
+        self._known: dict[int, int] | None = None
+        self._has_tidied = False
         self._check_last()
+
+    @property
+    def _kept(self) -> dict[int, int]:
+        """The rows of every batch that is kept.
+
+        Looked up when they are first asked for: a new owner has a batch to get out first.
+        """
+        with self._looking:
+            if self._known is None:
+                self._known = {one.sequence: one.rows for one in self.channel.kept()}
+            return self._known
 
     def _check_last(self) -> None:
         """Raises if the newest batch is gone: its place would be given to another one."""
@@ -210,13 +242,15 @@ class Writer:
             raise RunError(f"the manifest {self.channel.entry(head)} is missing", hint=RESTORE)
 
     def _claim(self) -> None:
-        current = self._current_epoch()
+        self.check_owner()
+        claim(self.channel.folder, self.epoch)
+        self.check_owner()
+
+    def check_owner(self) -> None:
+        """Raises if a newer writer has come."""
+        current = claimed(self.channel.folder)
         if current > self.epoch:
             raise self._refused(current)
-        write_number(self.channel.folder / "epoch", self.epoch)
-
-    def _current_epoch(self) -> int:
-        return read_number(self.channel.folder / "epoch") or 0
 
     def _refused(self, current: int) -> RunError:
         return RunError(
@@ -243,8 +277,7 @@ class Writer:
         last = self._last
         if last is not None and batch_id <= last.batch_id:
             return last
-        if (current := self._current_epoch()) > self.epoch:
-            raise self._refused(current)
+        self.check_owner()
         sequence = 0 if last is None else last.sequence + 1
         manifest = Manifest(
             sequence,
@@ -258,10 +291,15 @@ class Writer:
         )
         if not create_once(self.channel.entry(sequence), manifest.to_json()):
             manifest = self._others(sequence, batch_id)
+        # Again: whoever was replaced in between must not set back what others have freed.
+        self.check_owner()
         self.channel.move_head(sequence)
         self._last = manifest
         self._kept[sequence] = manifest.rows
         self._free(sequence)
+        if not self._has_tidied:
+            self._has_tidied = True
+            self.channel.tidy(self.epoch, batch_id)
         return manifest
 
     def _others(self, sequence: int, batch_id: int) -> Manifest:
@@ -304,4 +342,5 @@ class Writer:
         needed_from = self.channel.needed_from()
         if needed_from is None:
             return []
-        return [rows for sequence, rows in self._kept.items() if sequence >= needed_from]
+        kept = tuple(self._kept.items())
+        return [rows for sequence, rows in kept if sequence >= needed_from]

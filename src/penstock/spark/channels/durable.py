@@ -63,6 +63,29 @@ def write_number(path: Path, number: int, *, synced: bool = True) -> None:
     write_text(path, sealed(number), synced=synced)
 
 
+_CLAIM = "epoch-"
+
+
+def claim(folder: Path, epoch: int) -> None:
+    """Takes note that the owner with this epoch has come.
+
+    Nobody undoes a claim by coming late, however long after having decided to come.
+    """
+    create_once(folder / f"{_CLAIM}{epoch}", "")
+    for path in folder.glob(f"{_CLAIM}*"):
+        if _claimed_by(path) < epoch:
+            path.unlink(missing_ok=True)
+
+
+def claimed(folder: Path) -> int:
+    """The highest epoch whose owner has come; 0 before the first."""
+    return max(map(_claimed_by, folder.glob(f"{_CLAIM}*")), default=0)
+
+
+def _claimed_by(path: Path) -> int:
+    return int(path.name.removeprefix(_CLAIM))
+
+
 def write_text(path: Path, text: str, *, synced: bool = True) -> None:
     """Replaces the file's text in one step.
 

@@ -40,6 +40,10 @@ class Reached:
 Progress = TypeVar("Progress", bound=Reached)
 
 
+class Overtaken(Exception):
+    """A former owner was a moment quicker: its batch counts, and we go on from there."""
+
+
 class Entrance:
     """The way of one stream into its channel.
 
@@ -119,7 +123,9 @@ class Entrance:
         """Commits files that are in the channel's folder already as the next batch."""
         watermark_us = self._watermark_us(progress, ended)
         state = asdict(progress)
-        self.writer.commit(self.sequence, files, watermark_us, ended, state, time.time())
+        made = self.writer.commit(self.sequence, files, watermark_us, ended, state, time.time())
+        if made.epoch != self.writer.epoch:
+            raise Overtaken
         self._may_repeat = False
         self._committed_s = time.monotonic()
         if files:

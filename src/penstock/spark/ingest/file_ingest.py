@@ -52,7 +52,8 @@ class FileProgress(Reached):
 class FileIngest(StepwiseIngest):
     """Moves one stream's files into its channel, step by step.
 
-    ``folder`` keeps ``taken``, the names of the files in the order they were accepted.
+    ``folder`` keeps ``taken-N``, the names of the files in the order the owner with epoch N and
+    those before it accepted them.
     """
 
     def __init__(self, stream: Stream, writer: Writer, folder: Path, letters: DeadLetters) -> None:
@@ -61,7 +62,7 @@ class FileIngest(StepwiseIngest):
         self._stream = stream
         self._source = stream.source
         folder.mkdir(parents=True, exist_ok=True)
-        self._taken = TakenFiles(folder / "taken")
+        self._taken = TakenFiles(folder, writer.epoch)
         self._anchor: tuple[float, int] | None = None
         self._go_back()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from penstock.spark.ingest.entrance import Entrance
+from penstock.spark.ingest.entrance import Entrance, Overtaken
 
 
 class StepwiseIngest(ABC):
@@ -27,6 +27,10 @@ class StepwiseIngest(ABC):
     def step(self) -> bool:
         try:
             return self._entrance.is_open and self._step()
+        except Overtaken:
+            # What it took need not be what we would have taken.
+            self._go_back()
+            return True
         except BaseException:
             self._go_back()
             raise

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from penstock.errors import RunError
 from penstock.spark.channels.durable import read_text, write_text
 
+_NAME = "taken-"
+
 
 class TakenFiles:
     """The names of accepted files, in order, kept in a file that only grows.
 
-    Each line is a JSON string, so a name may hold anything, also a line end.
+    Each owner has a file of its own, which begins as that of the owner before: what one that was
+    replaced still adds counts nowhere. Each line is a JSON string, so a name may hold anything,
+    also a line end.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, folder: Path, epoch: int) -> None:
+        self._path = path = _taken_over(folder, epoch)
         *whole, rest = (read_text(path) or "").split("\n")
         try:
             self.names = [str(json.loads(line)) for line in whole]
@@ -44,3 +49,22 @@ class TakenFiles:
             os.fsync(log.fileno())
         self.names += names
         self._known.update(names)
+
+
+def _taken_over(folder: Path, epoch: int) -> Path:
+    """The list of the owner with this epoch; those before the last owner's are deleted."""
+    mine = folder / f"{_NAME}{epoch}"
+    before = sorted(_lists(folder, epoch), key=_epoch)
+    if not mine.exists():
+        write_text(mine, (read_text(before[-1]) or "") if before else "")
+    for path in before[:-1]:
+        path.unlink(missing_ok=True)
+    return mine
+
+
+def _lists(folder: Path, before: int) -> Iterator[Path]:
+    return (path for path in folder.glob(f"{_NAME}*") if _epoch(path) < before)
+
+
+def _epoch(path: Path) -> int:
+    return int(path.name.removeprefix(_NAME))

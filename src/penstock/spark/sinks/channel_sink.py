@@ -38,6 +38,8 @@ class ChannelSink:
         return last is not None and batch.id <= last.batch_id
 
     def _commit(self, written: list[tuple[Path, int]], batch: Batch) -> None:
+        # A new owner deletes what former ones were about to write.
+        self._writer.check_owner()
         files = []
         for at, (path, count) in enumerate(written):
             target = self._writer.channel.data / file_name(batch.id, self._writer.epoch, at)

@@ -17,28 +17,29 @@ CheckOwner = Callable[[], None]
 
 
 class DirectorySink:
-    """Appends each batch to the directory as ``batch=<life>-<id>``.
+    """Appends each batch to the directory as ``batch=<writer>-<id>``.
 
     A batch is written aside and renamed into place, so readers never see half of one, and a batch
     offered again finds itself already there. Names with a dot or underscore in front are scratch.
     ``check_owner`` raises when somebody else has taken over.
     """
 
-    def __init__(self, sink: FileSink, life: str, epoch: int, check_owner: CheckOwner) -> None:
+    def __init__(self, sink: FileSink, writer: str, epoch: int, check_owner: CheckOwner) -> None:
         self._sink = sink
-        self._life = life
+        self._writer = writer
         self._epoch = epoch
         self._check_owner = check_owner
         self._parquet = ParquetWriter()
 
     def write(self, rows: DataFrame, batch: Batch) -> int:
-        staging = self._sink.path / f"_staging-{self._life}-{self._epoch}-{batch.id}"
-        final = self._sink.path / f"batch={self._life}-{batch.id:08d}"
-        count = self._staged(rows, staging)
-        self._check_owner()
-        if count and not final.exists():
-            staging.rename(final)
-        else:
+        staging = self._sink.path / f"_staging-{self._writer}-{self._epoch}-{batch.id}"
+        final = self._sink.path / f"batch={self._writer}-{batch.id:08d}"
+        try:
+            count = self._staged(rows, staging)
+            self._check_owner()
+            if count and not final.exists():
+                staging.rename(final)
+        finally:
             shutil.rmtree(staging, ignore_errors=True)
         return count
 

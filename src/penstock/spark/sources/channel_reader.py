@@ -38,8 +38,20 @@ def _always() -> bool:
     return True
 
 
+def _never() -> bool:
+    return False
+
+
 def _at_once() -> None:
     return None
+
+
+class HandedOver(Exception):
+    """Ends a query between two batches, because others go on with the next one.
+
+    Spark would otherwise make a batch without rows as well, for the sake of the watermark: half a
+    batch more for whoever takes over.
+    """
 
 
 @dataclass
@@ -49,9 +61,10 @@ class ChannelReader:
     An offset is a JSON object: ``next`` is the first batch not read, ``watermark_us`` and
     ``ended`` say what is known about the stream there. ``event_time`` is set when the reader must
     tell Spark the watermark, by heartbeats kept in the folder ``beats``. While ``may_read`` says
-    no, nothing new is taken. ``await_turn`` is called before anything is looked at, and may take
-    its time. ``arrived_s`` is when the oldest rows of the batch last planned
-    entered the system, None if it has none.
+    no, nothing new is taken. Once ``is_closing`` says yes, no further batch is planned at all.
+    ``await_turn`` is called before anything is looked at, and may take its time. ``check_owner``
+    raises when somebody else has taken over. ``arrived_s`` is when the oldest rows of the batch
+    last planned entered the system, None if it has none.
     """
 
     channel: Channel
@@ -61,7 +74,9 @@ class ChannelReader:
     max_rows: int = 250_000
     parallelism: int = 2
     may_read: Callable[[], bool] = _always
+    is_closing: Callable[[], bool] = _never
     await_turn: Callable[[], None] = _at_once
+    check_owner: Callable[[], None] = _at_once
     failure: BaseException | None = field(default=None, init=False)
     arrived_s: float | None = field(default=None, init=False)
     _has_planned: bool = field(default=False, init=False)
@@ -74,6 +89,8 @@ class ChannelReader:
 
     def latest(self, start: Offset) -> Offset:
         """The offset to read up to from ``start``: at most ``max_rows`` on, at least one batch."""
+        if self.is_closing():
+            raise HandedOver(f"{self.name} is handed over")
         known = {name: value for name, value in start.items() if name != _AGAIN}
         end = self._reached(known) if self.may_read() else known
         is_first, self._has_planned = not self._has_planned, True
@@ -163,6 +180,8 @@ class ChannelReader:
 
     def commit(self, end: Offset) -> None:
         """Takes note that nothing before ``end`` will be read again."""
+        # One that was replaced meanwhile would free what its successor has to read again.
+        self.check_owner()
         self.channel.advance(self.name, _next(end))
         keep = f"{end.get('watermark_us')}.parquet"
         for path in self.beats.glob("*.parquet"):

@@ -12,6 +12,7 @@ minor version of Spark in the lock.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -23,7 +24,7 @@ from pyspark.sql.types import StructType
 from penstock.model.schema import Schema
 from penstock.spark.ddl import spark_ddl
 from penstock.spark.sources.beats import BEAT
-from penstock.spark.sources.channel_reader import ChannelReader, FilePart
+from penstock.spark.sources.channel_reader import ChannelReader, FilePart, HandedOver
 from penstock.spark.sources.intake import Offset
 
 _SQL = "org.apache.spark.sql"
@@ -41,6 +42,14 @@ _READER_SETTINGS = (
 )
 
 Given = TypeVar("Given")
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and isinstance(record.exc_info[1], HandedOver))
+
+
+# That a fragment was handed over is no mistake of anybody's.
+logging.getLogger("py4j.clientserver").addFilter(_is_news)
 
 
 def channel_frame(session: SparkSession, reader: ChannelReader, schema: Schema) -> DataFrame:
@@ -235,6 +244,8 @@ class _Scan(_Behind):
         return f"channel {self._reader.channel.folder.name}"
 
     def toMicroBatchStream(self, checkpoint: str) -> _Stream:
+        # Before it is our turn: this takes a while, and depends on nothing that is to come.
+        self._spark.factory()
         # Spark opens its inputs before it looks at the checkpoint.
         self._reader.await_turn()
         return _Stream(self._spark, self._reader)
