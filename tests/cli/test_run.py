@@ -30,7 +30,7 @@ queries:
     to: {{files: out, format: csv}}
 """
 ROWS = 40 * 48
-A_DAY_IN_30_S = 86_400 // 30
+A_DAY_IN_15_S = 86_400 // 15
 PATIENCE_S = 400
 
 
@@ -93,8 +93,8 @@ def test_to_the_end_then_nothing_to_do_then_afresh(tmp_path: Path) -> None:
 
 
 def test_interrupted_and_gone_on_is_as_if_undisturbed(tmp_path: Path) -> None:
-    undisturbed = deployment(tmp_path / "undisturbed", A_DAY_IN_30_S).parent
-    interrupted = deployment(tmp_path / "interrupted", A_DAY_IN_30_S).parent
+    undisturbed = deployment(tmp_path / "undisturbed", A_DAY_IN_15_S).parent
+    interrupted = deployment(tmp_path / "interrupted", A_DAY_IN_15_S).parent
     whole = penstock(
         "run", "tiny.yaml", "--speed", "max", "--json", folder=undisturbed, timeout_s=PATIENCE_S
     )

@@ -179,10 +179,10 @@ def written(folder: Path, *options: str) -> tuple[str, dict[str, bytes]]:
     return told.stdout.replace(str(folder), ""), files
 
 
-@pytest.mark.timeout(600)  # three Java processes: seconds, but minutes on a very busy machine
+@pytest.mark.timeout(600)  # two Java processes: seconds, but minutes on a very busy machine
 def test_files_are_those_of_local_processes(tmp_path: Path) -> None:
     """From executors of their own, and from a process of this machine."""
-    printed, files = written(tmp_path / "cluster", "--spark", "local-cluster[2,1,1024]")
+    printed, files = written(tmp_path / "cluster", "--spark", "local-cluster[1,2,1024]")
     assert (printed, files) == written(tmp_path / "local", "--workers", "1")
     assert {"random-matrices.csv", "summary.csv", "axis-bound.svg"} <= set(files)
 

@@ -18,7 +18,7 @@ from system.under_test import Rows, UnderTest, _comparable
 from waiting import until
 
 HOMES, SPEEDUP = 60, 2_880
-DAYS = 4
+DAYS = 3
 DEPLOYMENT = """
 streams:
   readings:
@@ -120,7 +120,7 @@ def test_moved_killed_and_put_to_sleep(system: UnderTest) -> None:
     rng = random.Random(1)
     system.submit("meters", deployment(DAYS))
     until(lambda: system.count("high") > 0, 120, "first results")
-    moved = [system.move_some(rng) for _ in range(3)]
+    moved = [system.move_some(rng) for _ in range(2)]
     assert "done" in moved, moved
 
     # A node falls asleep, and wakes up after it was replaced.

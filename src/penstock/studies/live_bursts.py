@@ -1,10 +1,10 @@
 """Balancing at work: streams that burst on three real nodes, with and without it.
 
-In the first scenario two streams burst in turn and a third is steady. Their mean loads are about
-equal, so a policy that looks at means finds little to do; one that looks at correlation mixes what
+In the first scenario two streams burst in turn, to more than a node can take, and a third is steady
+and light. A policy that looks at means finds two nodes alike; one that looks at correlation mixes what
 bursts in turn. What reads a stream is put on a node of its own first, while hardly anything comes;
-the policy is named when that is done. In the second the streams come as
-records of a network's monitor did.
+the policy is named when that is done. In the second the streams come as records of a network's
+monitor did.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from penstock.studies.running import one_by_one
 POLICIES = ("off", "largest-load-first", "correlation")
 SCENARIOS = ("in turn", "recorded")
 _NODES = 3
-_HIGH_PER_S, _LOW_PER_S, _STEADY_PER_S = 40_000, 4_000, 16_000
+_HIGH_PER_S, _LOW_PER_S, _STEADY_PER_S = 48_000, 2_000, 6_000
 _STRETCHES = {
     "first": Stretch("ssl", 200),
     "second": Stretch("dns", 0),
@@ -34,7 +34,7 @@ _STRETCHES = {
 }
 _MEAN_PER_S = 16_000
 _WARM_S = 30.0
-_LEAD_S, _LEAD_PER_S = 90, 50
+_LEAD_S, _LEAD_PER_S = 60, 50
 _POLICY = "policy"
 _PERIOD_S = 40
 _MAX_LATENCY_S = 16
