@@ -29,6 +29,7 @@ from penstock.errors import FullDiskError, InputError, PenstockError
 LEASE_S = 5.0
 _RENEW_EVERY_S = 1.0
 _LOOK_EVERY_S = 0.05
+_IDLE_EVERY_S = 0.2
 _WAITING_EVERY_S = 0.01
 _WATCH_EVERY_S = 0.1
 _CHECK_EVERY_S = 0.25
@@ -132,7 +133,7 @@ class Agent:
         ]
         for thread in threads:
             thread.start()
-        while not self._stopping.wait(_WAITING_EVERY_S if self._is_waiting else _LOOK_EVERY_S):
+        while not self._stopping.wait(self._pause_s):
             try:
                 self._step()
             except Exception as error:
@@ -281,6 +282,13 @@ class Agent:
         if now_s - self._sampled_s > _SAMPLE_EVERY_S:
             self._sampled_s = now_s
             self._catalog.sample(self.name, time.time(), self._worker.measurements())
+
+    @property
+    def _pause_s(self) -> float:
+        """How long to wait before the next look: rows wait only where something runs."""
+        if self._is_waiting:
+            return _WAITING_EVERY_S
+        return _LOOK_EVERY_S if self._owned else _IDLE_EVERY_S
 
     @property
     def _is_waiting(self) -> bool:
