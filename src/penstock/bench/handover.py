@@ -6,19 +6,13 @@ import json
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 from penstock.bench.report import Case, Report, compared
-from penstock.control.client import Client
-from penstock.control.home import Home
-from penstock.control.launch import bring_down, bring_up
 from penstock.errors import RunError
-from penstock.model.network import NodeSpec
 from penstock.spark.channels.channel import Channel
+from penstock.studies.live_system import READER, LiveSystem, live_system
 
 _SIZES = {1_000: 1.0, 50_000: 2.0, 200_000: 2.0}
 """Rows of state, and the seconds a move may take."""
@@ -84,57 +78,53 @@ queries:
 """
 
 
-@contextmanager
-def _two_nodes(folder: Path) -> Iterator[tuple[Client, Home]]:
-    home = Home(folder / "home")
-    nodes = [NodeSpec(name, 1, 2 << 30) for name in ("a", "b")]
-    client = bring_up(home, nodes)
-    try:
-        yield client, home
-    finally:
-        client.close()
-        bring_down(home)
-
-
 def _our_gaps(keys: int, moves: int, round_s: int) -> list[float]:
-    with (
-        tempfile.TemporaryDirectory(prefix="penstock-bench-") as name,
-        _two_nodes(Path(name)) as (client, home),
-    ):
-        client.submit("bench", "yaml", _deployment(keys, round_s), name)
-        channel = Channel.open(home.state / "channels" / "sessions")
-        channel.register("bench")
+    with live_system(2) as live:
+        results = _Results(live.channel("sessions"))
+        live.client.submit("bench", "yaml", _deployment(keys, round_s), str(live.home.path))
         time.sleep(round_s)
-        _await_results(channel, 0)
-        return [_moved(client, channel, k) for k in range(moves)]
+        results.await_owner(0)
+        return [_moved(live, results, k) for k in range(moves)]
 
 
-def _moved(client: Client, channel: Channel, k: int) -> float:
+class _Results:
+    """When batches with results became visible, by owner; what was looked at is freed."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._next = channel.oldest()
+        self._seen: list[tuple[float, int]] = []
+
+    def await_owner(self, epoch: int) -> None:
+        """Waits until an owner with this epoch or a later one has had results."""
+        until_s = time.monotonic() + 120
+        while not any(by >= epoch for _, by in self._look()):
+            if time.monotonic() > until_s:
+                raise RunError("no results came within two minutes", hint="Look at the node's log.")
+            time.sleep(_LOOK_EVERY_S)
+
+    def gap_s(self, epoch: int) -> float:
+        """From the last result of owners before to the first of this one."""
+        last_s = max(at for at, by in self._seen if by < epoch)
+        return min(at for at, by in self._seen if by == epoch) - last_s
+
+    def _look(self) -> list[tuple[float, int]]:
+        for manifest in self._channel.newer(self._next):
+            self._next = manifest.sequence + 1
+            if manifest.rows:
+                at_s = self._channel.entry(manifest.sequence).stat().st_mtime
+                self._seen.append((at_s, manifest.epoch))
+        self._channel.advance(READER, self._next)
+        return self._seen
+
+
+def _moved(live: LiveSystem, results: _Results, k: int) -> float:
     time.sleep(_REST_S)
-    unit = next(one for one in client.get("/api/fragments") if one["name"] == "sessions")
-    target = "b" if unit["node"] == "a" else "a"
-    done = client.await_move(client.move("sessions", target)["id"])
+    unit = next(one for one in live.client.get("/api/fragments") if one["name"] == "sessions")
+    target = next(node for node in live.nodes if node != unit["node"])
+    done = live.client.await_move(live.client.move("sessions", target)["id"])
     if done["state"] != "done":
         raise RunError(f"move {k} failed: {done['error']}")
     epoch = unit["epoch"] + 1
-    _await_results(channel, epoch)
-    times = _result_times(channel)
-    return min(at for at, by in times if by == epoch) - max(at for at, by in times if by < epoch)
-
-
-def _await_results(channel: Channel, epoch: int) -> None:
-    until_s = time.monotonic() + 120
-    while not any(by >= epoch for _, by in _result_times(channel)):
-        if time.monotonic() > until_s:
-            raise RunError("no results came within two minutes", hint="Look at the node's log.")
-        time.sleep(_LOOK_EVERY_S)
-
-
-def _result_times(channel: Channel) -> list[tuple[float, int]]:
-    """When each batch with results became visible, and by which owner."""
-    found = []
-    for manifest in channel.newer(channel.oldest()):
-        if manifest.rows:
-            at = channel.entry(manifest.sequence).stat().st_mtime
-            found.append((at, manifest.epoch))
-    return found
+    results.await_owner(epoch)
+    return results.gap_s(epoch)

@@ -1,10 +1,10 @@
 """Balancing at work: streams that burst on three real nodes, with and without it.
 
 In the first scenario two streams burst in turn, to more than a node can take, and a third is steady
-and light. A policy that looks at means finds two nodes alike; one that looks at correlation mixes what
-bursts in turn. What reads a stream is put on a node of its own first, while hardly anything comes;
-the policy is named when that is done. In the second the streams come as records of a network's
-monitor did.
+and light. A policy that looks at means finds two nodes alike; one that looks at correlation mixes
+what bursts in turn. What reads a stream is put on a node of its own first, while hardly anything
+comes; the policy is named when that is done. In the second the streams come as records of a
+network's monitor did.
 """
 
 from __future__ import annotations

@@ -18,7 +18,8 @@ from penstock.model.network import NodeSpec
 from penstock.spark.channels.channel import Channel
 
 _LOOK_EVERY_S = 1.0
-_READER = "study"
+READER = "study"
+"""Rows are kept for it."""
 _MEMORY_BYTES = 1536 << 20
 
 
@@ -161,7 +162,7 @@ class LiveSystem:
     def channel(self, query: str) -> Channel:
         """The channel of a result or a stream, which keeps what is in it from now on."""
         channel = Channel.open(self.home.state / "channels" / query)
-        channel.register(_READER)
+        channel.register(READER)
         return channel
 
     def _moves(self) -> list[Mapping[str, Any]]:
@@ -182,7 +183,7 @@ class LiveSystem:
                 at_s = channel.entry(manifest.sequence).stat().st_mtime
                 if manifest.rows and manifest.arrived_s is not None:
                     yield Delivered(query, at_s, at_s - manifest.arrived_s, manifest.rows)
-            channel.advance(_READER, places[query])
+            channel.advance(READER, places[query])
 
 
 def _check(units: Sequence[Mapping[str, Any]]) -> None:
