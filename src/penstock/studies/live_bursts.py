@@ -26,18 +26,20 @@ from penstock.studies.running import one_by_one
 POLICIES = ("off", "largest-load-first", "correlation")
 SCENARIOS = ("in turn", "recorded")
 _NODES = 3
-_HIGH_PER_S, _LOW_PER_S, _STEADY_PER_S = 48_000, 2_000, 6_000
+_HIGH_PER_S, _LOW_PER_S, _STEADY_PER_S = 40_000, 1_000, 4_000
 _STRETCHES = {
     "first": Stretch("ssl", 200),
     "second": Stretch("dns", 0),
     "third": Stretch("dns", 640),
 }
-_MEAN_PER_S = 16_000
+_MEAN_PER_S = 12_000
 _WARM_S = 30.0
 _LEAD_S, _LEAD_PER_S = 60, 50
 _POLICY = "policy"
-_PERIOD_S = 40
-_MAX_LATENCY_S = 16
+_PERIOD_S = 80
+_MAX_LATENCY_S = 32
+_ROUND_S = _MAX_LATENCY_S // 4
+_EVERY_S, _COOLDOWN_S = 20, 40
 _BUSY = 0.95
 _KEYS = ("src", "dst")
 _COLUMNS = (
@@ -84,7 +86,7 @@ def deployment(folder: Path, out: Path) -> str:
     queries = "".join(
         f"  {name}_{key}:\n"
         f'    sql: "SELECT {key}, window.end AS at, count(*) AS packets, sum(bytes) AS bytes '
-        f"FROM {name} GROUP BY {key}, window(ts, '10 seconds', '1 second')\"\n"
+        f"FROM {name} GROUP BY {key}, window(ts, '1 minute', '1 second')\"\n"
         f"    max_latency: {_MAX_LATENCY_S}s\n"
         f"    to: {{files: {out}/{name}_{key}, format: parquet}}\n"
         for name in _STRETCHES
@@ -97,14 +99,14 @@ def policy_file(policy: str) -> str:
     """A deployment file that says how the system is balanced; nobody reads its stream."""
     return (
         "streams:\n  nothing: {source: {generate: meters, homes: 1, days: 1}, lateness: 1min}\n"
-        f"balance: {{policy: {policy}, every: {_PERIOD_S // 2}s, samples: {_PERIOD_S // 4}, "
-        f"sample: 4s, patience: 1, cooldown: {_PERIOD_S}s}}\n"
+        f"balance: {{policy: {policy}, every: {_EVERY_S}s, samples: {_PERIOD_S // _ROUND_S}, "
+        f"sample: {_ROUND_S}s, patience: 1, cooldown: {_COOLDOWN_S}s}}\n"
     )
 
 
 def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     """The same input with one policy after the other: they share the machine."""
-    lead_s, seconds = (0, 8) if quick else (_LEAD_S, 5 * _PERIOD_S)
+    lead_s, seconds = (0, 8) if quick else (_LEAD_S, 3 * _PERIOD_S)
     with tempfile.TemporaryDirectory(prefix="penstock-study-") as name, live_system(_NODES) as live:
         folders = {one: Path(name) / one.replace(" ", "-") for one in SCENARIOS}
         for scenario, folder in folders.items():
@@ -243,7 +245,7 @@ def _setup(lead_s: int, seconds: int) -> str:
         f"{_NODES} nodes of one core on one machine; two packet streams of {_HIGH_PER_S:,} and "
         f"{_LOW_PER_S:,} rows a second in turn every {_PERIOD_S // 2} s, a third of "
         f"{_STEADY_PER_S:,}; or three that come as two recorded logs did, {_MEAN_PER_S:,} a second "
-        f"on average. {len(_KEYS)} sliding aggregates over each, every stream's on a node of its "
+        f"on average. {len(_KEYS)} aggregates over each, of the last minute every second, every stream's on a node of its "
         f"own when the bursts begin, after {lead_s} s with {_LEAD_PER_S} rows a second. Results "
         f"within {_MAX_LATENCY_S} s wanted. {seconds} s of bursts; latency, overload (a node at "
         "95 % and more) and deviation over their second half. Moves are those of the policy."
