@@ -245,8 +245,9 @@ def _setup(lead_s: int, seconds: int) -> str:
         f"{_NODES} nodes of one core on one machine; two packet streams of {_HIGH_PER_S:,} and "
         f"{_LOW_PER_S:,} rows a second in turn every {_PERIOD_S // 2} s, a third of "
         f"{_STEADY_PER_S:,}; or three that come as two recorded logs did, {_MEAN_PER_S:,} a second "
-        f"on average. {len(_KEYS)} aggregates over each, of the last minute every second, every stream's on a node of its "
-        f"own when the bursts begin, after {lead_s} s with {_LEAD_PER_S} rows a second. Results "
+        f"on average. {len(_KEYS)} aggregates over each, of the last minute every second, every "
+        f"stream's on a node of its own when the bursts begin, after {lead_s} s with "
+        f"{_LEAD_PER_S} rows a second. Results "
         f"within {_MAX_LATENCY_S} s wanted. {seconds} s of bursts; latency, overload (a node at "
         "95 % and more) and deviation over their second half. Moves are those of the policy."
     )
