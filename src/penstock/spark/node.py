@@ -333,7 +333,7 @@ class Node:
             error = self._ingests[name].failure
             return None if error is None else explained(error, name, self._state.log)
         running = self._running[name]
-        if running.run is None:
+        if running.run is None or running.closing.is_set():
             return None
         error = _failure(running)
         if error is not None and is_passing(error) and running.restarts < _RESTARTS:
