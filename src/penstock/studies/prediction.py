@@ -210,5 +210,6 @@ def _setup(warm_s: float, measured_s: float) -> str:
         "The aggregates by source of the study traffic. Calibrated by "
         + " and ".join(f"{name} at {multiplier:g}" for name, multiplier in CALIBRATION)
         + f" times its rates, before and after all others, {measured_s:g} s each after {warm_s:g} "
-        "s; utilisation is of a node's one core, latency of the oldest row of a batch until its results are out."
+        "s; utilisation is of a node's one core, latency of the oldest row of a batch until its "
+        "results are out."
     )

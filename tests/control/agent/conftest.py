@@ -19,6 +19,7 @@ from penstock.control.records import NodeRecord, UnitRecord
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything is looked at more often than in earnest."""
     monkeypatch.setattr(module, "_LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr(module, "_IDLE_EVERY_S", 0.01)
     monkeypatch.setattr(module, "_CHECK_EVERY_S", 0.0)
     monkeypatch.setattr(module, "_SAMPLE_EVERY_S", 0.02)
     monkeypatch.setattr(module, "_RENEW_EVERY_S", 0.05)
