@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 
 # Enough to find what is wrong in the working loop; HYPOTHESIS_PROFILE=thorough looks further.
-settings.register_profile("quick", max_examples=20, deadline=None)
+settings.register_profile("quick", max_examples=12, deadline=None, database=None)
 settings.register_profile("thorough", max_examples=500, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
