@@ -28,7 +28,7 @@ ROWS_PER_BATCH = 500
 DEPLOYMENT = """
 streams:
   readings:
-    source: {generate: meters, homes: 40, every: 10min, days: 1, disorder: 20min}
+    source: {generate: meters, homes: 40, every: 10min, days: 1.5, disorder: 20min}
     lateness: 10min
   visits:
     source: {directory: visits, format: csv, finished: true}
