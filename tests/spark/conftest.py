@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,10 @@ from penstock.model.network import Network
 from penstock.spark.channels.durable import write_number
 from penstock.spark.session import SessionOptions, start_session
 
+from mock_cluster import MockCluster
+
+_topics = count()
+
 
 @pytest.fixture(scope="session")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
@@ -22,6 +27,18 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     running = start_session("tests", SessionOptions(), log)
     yield running
     running.stop()
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[MockCluster]:
+    with MockCluster() as running:
+        yield running
+
+
+@pytest.fixture
+def topic() -> str:
+    """A topic that no other test uses."""
+    return f"topic{next(_topics)}"
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from confluent_kafka import KafkaException
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from test_kafka import table, write
+from kafka_topics import table, write
 from tls_broker import Certificate, new_certificate, tls_before
 
 from penstock.errors import InputError, UnreachableError

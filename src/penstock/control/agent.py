@@ -362,7 +362,7 @@ class Agent:
                 self._told[unit.name] = "waiting"
 
     def _is_busy(self, name: str) -> bool:
-        """Whether something is being done about a unit; only then may something else be."""
+        """Whether something is being done about a unit: nothing else may be, meanwhile."""
         busy = self._busy.get(name)
         is_warming = any(
             unit == name and not work.done() for unit, work in tuple(self._warming.values())

@@ -19,6 +19,7 @@ from penstock.control.controller import Controller, MoveRequest
 from penstock.control.loads import measured_loads
 from penstock.control.reasons import reasons
 from penstock.control.records import NodeRecord, UnitRecord
+from penstock.control.system import Unit
 from penstock.errors import PenstockError
 
 if TYPE_CHECKING:
@@ -135,20 +136,14 @@ class Balancer:
         if series.shape[1] < _LEAST_SAMPLES:
             return None
         numbers = {node.name: number for number, node in enumerate(nodes)}
+        known = self._controller.system().units
         situation = Situation.of(
             series,
             [numbers.get(unit.node or "", -1) for unit in units],
             [float(node.cores) for node in nodes],
-            [self._may_move(unit) for unit in units],
+            [_may_move(unit, known.get(unit.name)) for unit in units],
         )
         return rested(situation, names, settings.guards, self._state, now_s)
-
-    def _may_move(self, unit: UnitRecord) -> bool:
-        """Whether it is not bound to where it is, by its file or by what it does."""
-        fragment = self._controller.system().units[unit.name].fragment
-        parts = () if fragment is None else (*fragment.operators, *fragment.writes)
-        is_bound = not all(one.movable for one in parts)
-        return not is_bound and (unit.pinned is None or unit.pinned != unit.node)
 
     def _look_at(self, question: _Question, plan: Future[MovePlan], now_s: float) -> None:
         limit_s = question.settings.planning_s
@@ -202,6 +197,14 @@ class Balancer:
             log.warning("a plan could not be carried out: %s", error)
             return False
         return True
+
+
+def _may_move(record: UnitRecord, unit: Unit | None) -> bool:
+    """Whether it is not bound to where it is, by its file or by what it does."""
+    fragment = None if unit is None else unit.fragment
+    parts = () if fragment is None else (*fragment.operators, *fragment.writes)
+    is_bound = not all(one.movable for one in parts)
+    return not is_bound and (record.pinned is None or record.pinned != record.node)
 
 
 def _planned(question: _Question, rng: np.random.Generator) -> MovePlan:

@@ -51,25 +51,39 @@ def json_rows(lines: list[bytes], schema: Schema, file: str, first_line: int) ->
 def _all_at_once(lines: list[bytes], schema: Schema) -> pa.Table | None:
     """The rows, if every line is surely read as it would be alone; None otherwise."""
     objects = [stripped for line in lines if (stripped := line.strip(_BLANK))]
-    if not all(one[0] == 123 and one[-1] == 125 for one in objects):  # { and }
-        return None
     if not objects:
         return arrow_schema(schema).empty_table()
     raw = b"\n".join(objects)
-    if any(pattern.search(raw) for pattern in _READ_DIFFERENTLY):
+    if not all(one.startswith(b"{") and one.endswith(b"}") for one in objects):
         return None
-    for moment in (pa.string(), pa.float64()):
-        try:
-            raw.decode()
-            found = _parsed(raw, schema, moment)
-            if _is_certain(found, len(objects), schema):
-                columns = [_converted(found[field.name], field) for field in schema]
-                return pa.table(columns, schema=arrow_schema(schema))
-        except (UnicodeDecodeError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            pass
-        if not any(field.type is DataType.TIMESTAMP for field in schema):
-            break
+    if any(pattern.search(raw) for pattern in _READ_DIFFERENTLY) or not _is_utf8(raw):
+        return None
+    has_times = any(field.type is DataType.TIMESTAMP for field in schema)
+    for moment in (pa.string(), pa.float64()) if has_times else (pa.string(),):
+        rows = _rows(raw, len(objects), schema, moment)
+        if rows is not None:
+            return rows
     return None
+
+
+def _is_utf8(raw: bytes) -> bool:
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _rows(raw: bytes, count: int, schema: Schema, moment: pa.DataType) -> pa.Table | None:
+    """The rows, with times written as texts or as numbers; None if not all can be read so."""
+    try:
+        found = _parsed(raw, schema, moment)
+        if not _is_certain(found, count, schema):
+            return None
+        columns = [_converted(found[field.name], field) for field in schema]
+        return pa.table(columns, schema=arrow_schema(schema))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None  # Line by line tells which of them cannot, and why.
 
 
 def _parsed(raw: bytes, schema: Schema, moment: pa.DataType) -> pa.Table:

@@ -44,11 +44,7 @@ def take_over(folder: Path, epoch: int) -> Path:
         return mine
     former = newest(folder)
     if former is not None and _epoch(former) > epoch:
-        raise RunError(
-            f"fragment {folder.name} belongs to a newer owner "
-            f"(epoch {_epoch(former)}, this one has {epoch})",
-            hint="This owner was replaced and must stop.",
-        )
+        raise replaced(folder.name, _epoch(former), epoch)
     _check_unfinished(folder, former)
     mine.mkdir(parents=True, exist_ok=True)
     if former is not None:
@@ -56,6 +52,14 @@ def take_over(folder: Path, epoch: int) -> Path:
         _fill(mine, former)
     (mine / _WHOLE).touch()
     return mine
+
+
+def replaced(fragment: str, current: int, epoch: int) -> RunError:
+    """The error for an owner that another one has come after."""
+    return RunError(
+        f"fragment {fragment} belongs to a newer owner (epoch {current}, this one has {epoch})",
+        hint="This owner was replaced and must stop.",
+    )
 
 
 def forget_former(folder: Path, epoch: int) -> None:

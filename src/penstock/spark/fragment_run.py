@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import secrets
 import shutil
 import time
-import uuid
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,15 +19,24 @@ from penstock.errors import PenstockError, RunError
 from penstock.model.fragments import Fragment
 from penstock.spark.channels.durable import (
     RESTORE,
-    checksum,
     claim,
     claimed,
     create_once,
+    numbered,
+    read_number,
     read_text,
+    sealed,
     write_text,
 )
 from penstock.spark.checkpoint_files import seal
-from penstock.spark.checkpoints import begin, forget_former, newest, path_of, take_over
+from penstock.spark.checkpoints import (
+    begin,
+    forget_former,
+    newest,
+    path_of,
+    replaced,
+    take_over,
+)
 from penstock.spark.offsets import batch_offsets
 from penstock.spark.sinks.batch import Batch, BatchSink
 
@@ -59,11 +68,7 @@ class FragmentFolder:
         """Raises if a newer owner has claimed the fragment."""
         current = claimed(self.path)
         if current > epoch:
-            raise RunError(
-                f"fragment {self.path.name} belongs to a newer owner "
-                f"(epoch {current}, this one has {epoch})",
-                hint="This owner was replaced and must stop.",
-            )
+            raise replaced(self.path.name, current, epoch)
 
     def begin(self, epoch: int) -> bool:
         """Gets the checkpoint for a coming owner ready; whether there is anything to go on from."""
@@ -78,12 +83,8 @@ class FragmentFolder:
         path = self.path / "life"
         if not path.exists() and self.has_begun:
             raise RunError(f"the file {path} is missing", hint=RESTORE)
-        new = uuid.uuid4().hex[:8]
-        create_once(path, f"{new} {checksum(new.encode()):08x}")
-        life, _, check = (read_text(path) or "").partition(" ")
-        if check != f"{checksum(life.encode()):08x}":
-            raise RunError(f"the file {path} is damaged", hint=RESTORE)
-        return life
+        create_once(path, sealed(secrets.randbits(32)))
+        return f"{read_number(path):08x}"
 
     def take_over(self, epoch: int) -> Path:
         """The checkpoint for the owner with this epoch."""
@@ -92,8 +93,8 @@ class FragmentFolder:
     def forget_former(self, epoch: int) -> None:
         """Deletes what owners before the last one have left."""
         forget_former(self.path, epoch)
-        for path in self.path.glob(f"{_BEATS}*"):
-            if int(path.name.removeprefix(_BEATS)) < epoch:
+        for other, path in numbered(self.path, _BEATS).items():
+            if other < epoch:
                 shutil.rmtree(path, ignore_errors=True)
 
     def beats(self, stream: str, epoch: int) -> Path:

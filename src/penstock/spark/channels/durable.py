@@ -72,18 +72,20 @@ def claim(folder: Path, epoch: int) -> None:
     Nobody undoes a claim by coming late, however long after having decided to come.
     """
     create_once(folder / f"{_CLAIM}{epoch}", "")
-    for path in folder.glob(f"{_CLAIM}*"):
-        if _claimed_by(path) < epoch:
+    for other, path in numbered(folder, _CLAIM).items():
+        if other < epoch:
             path.unlink(missing_ok=True)
 
 
 def claimed(folder: Path) -> int:
     """The highest epoch whose owner has come; 0 before the first."""
-    return max(map(_claimed_by, folder.glob(f"{_CLAIM}*")), default=0)
+    return max(numbered(folder, _CLAIM), default=0)
 
 
-def _claimed_by(path: Path) -> int:
-    return int(path.name.removeprefix(_CLAIM))
+def numbered(folder: Path, prefix: str) -> dict[int, Path]:
+    """What is called by this prefix and a number in a folder, by that number."""
+    found = {path.name.removeprefix(prefix): path for path in folder.glob(f"{prefix}*")}
+    return {int(number): path for number, path in found.items() if number.isdecimal()}
 
 
 def write_text(path: Path, text: str, *, synced: bool = True) -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 from penstock.errors import RunError
-from penstock.spark.channels.durable import read_text, write_text
+from penstock.spark.channels.durable import numbered, read_text, write_text
 
 _NAME = "taken-"
 
@@ -54,17 +53,9 @@ class TakenFiles:
 def _taken_over(folder: Path, epoch: int) -> Path:
     """The list of the owner with this epoch; those before the last owner's are deleted."""
     mine = folder / f"{_NAME}{epoch}"
-    before = sorted(_lists(folder, epoch), key=_epoch)
+    before = [path for other, path in sorted(numbered(folder, _NAME).items()) if other < epoch]
     if not mine.exists():
         write_text(mine, (read_text(before[-1]) or "") if before else "")
     for path in before[:-1]:
         path.unlink(missing_ok=True)
     return mine
-
-
-def _lists(folder: Path, before: int) -> Iterator[Path]:
-    return (path for path in folder.glob(f"{_NAME}*") if _epoch(path) < before)
-
-
-def _epoch(path: Path) -> int:
-    return int(path.name.removeprefix(_NAME))
