@@ -6,7 +6,7 @@ costs. From that the simulator predicts runs that have not been: another rate, a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,6 +25,9 @@ PREDICTED = (("rod", 1.0), ("largest-load", 1.5), ("connected", 1.0))
 _WARM_S, _MEASURED_S = 40.0, 60.0
 AGGREGATES = ("second_by_source", "last_10s_by_source")
 """The two whose work grows with rows. That by pairs of hosts grows with the pairs seen instead."""
+_WARM_RUNS, _STILL_FALLING = 8, 0.03
+"""Everything gets cheaper while Java compiles, for many minutes; a run that is this part cheaper
+than the one before it is still of that time."""
 _SIMULATED_S = 10_000.0
 _AIM = 0.15
 _COLUMNS = ("placement", "multiplier", "quantity", "predicted", "measured", "error")
@@ -70,8 +73,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
             seen = watched(live, folder, placement, multiplier, seconds, say, AGGREGATES)
             return _point(live, RATE_PER_S * multiplier, seen.since(seen.looks[0].at_s + warm_s))
 
-        say("warming up")
-        run_of(*CALIBRATION[-1])
+        _warm(lambda: run_of(*CALIBRATION[-1]), say, 1 if quick else _WARM_RUNS)
         before = [run_of(*one) for one in CALIBRATION]
         real = [run_of(*one) for one in predicted]
         # Java goes on compiling for long, and everything gets cheaper meanwhile.
@@ -84,6 +86,17 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     return StudyReport(
         "prediction", tuple(_findings(table)), (table,), _drawn(), _setup(warm_s, measured_s)
     )
+
+
+def _warm(run: Callable[[], Point], say: Say, most: int) -> None:
+    """The same run until it costs what it did the time before, ``most`` times at the utmost."""
+    say("warming up")
+    load = sum(run().loads.values())
+    for _ in range(most - 1):
+        last, load = load, sum(run().loads.values())
+        say(f"warming up: {load:.2f} of a core, {last:.2f} before")
+        if load > last * (1 - _STILL_FALLING):
+            return
 
 
 def _point(live: LiveSystem, rate_per_s: float, seen: Watched) -> Point:
