@@ -21,6 +21,10 @@ WITHOUT = awk '/^[a-z]/ { keep = !/^$(1)==/ } keep' requirements.lock
 # Every node, every worker and every test process reads the same sources: they are compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 
+# Thousands of small tests write thousands of small files: in memory, where there is room for them.
+IN_MEMORY = $(shell df -Pk /dev/shm 2>/dev/null \
+	| awk 'NR == 2 && $$4 > 1024 * 1024 { print "TMPDIR=/dev/shm" }')
+
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help run test check soak bench setup format lock clean
@@ -40,7 +44,7 @@ check: $(READY) ## Lint, types, layers and the tests that need no Spark
 	$(BIN)/ruff format --check --quiet src tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/pytest -m core -n auto
+	$(IN_MEMORY) $(BIN)/pytest -m core -n auto
 
 soak: $(READY) ## Disturb a system for minutes; again with SEED=…, longer with MINUTES=…
 	PENSTOCK_SEED=$(SEED) PENSTOCK_MINUTES=$(MINUTES) $(BIN)/pytest -m soak -s

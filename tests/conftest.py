@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 from collections.abc import Generator
+from functools import cache
 from pathlib import Path
 
 import pytest
+import typer.testing
 from hypothesis import settings
 
 # Enough to find what is wrong in the working loop; HYPOTHESIS_PROFILE=thorough looks further.
@@ -33,8 +36,11 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.freeze()
 
 
-def pytest_unconfigure() -> None:
-    gc.unfreeze()  # libraries that look at the end for what was never let go shall find nothing
+# Libraries that look at the very end for what was never let go shall find nothing.
+atexit.register(gc.unfreeze)
+
+# Making the commands takes longer than running most of them: once for all tests is enough.
+typer.testing._get_command = cache(typer.testing._get_command)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

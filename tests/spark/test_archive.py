@@ -96,21 +96,21 @@ def test_a_ready_archive_is_not_made_again(java: Java, spark: Path, tmp_path: Pa
 
 @core
 @pytest.mark.parametrize(
-    ("script", "message"),
+    ("script", "timeout_s", "message"),
     [
-        ("echo 'Error: no such option' >&2; exit 1", "no class archive: Error: no such option"),
-        ("exit 0", "no class archive: it said nothing"),
-        ("exec sleep 60", "no class archive in 1 s"),
+        ("echo 'Error: no such option' >&2; exit 1", 60, "no class archive: Error: no such option"),
+        ("exit 0", 60, "no class archive: it said nothing"),
+        ("exec sleep 60", 0.2, "no class archive in 0.2 s"),
     ],
 )
 def test_a_java_that_makes_none_leaves_nothing_behind(
-    java: Java, spark: Path, tmp_path: Path, script: str, message: str
+    java: Java, spark: Path, tmp_path: Path, script: str, timeout_s: float, message: str
 ) -> None:
     (java.home / "bin").mkdir()
     java.command.write_text(f"#!/bin/sh\n{script}\n")
     java.command.chmod(0o755)
     with pytest.raises(RunError, match=message):
-        create_archive(java, spark, tmp_path / "cache", timeout_s=1)
+        create_archive(java, spark, tmp_path / "cache", timeout_s=timeout_s)
     assert archive_options(java, spark, tmp_path / "cache") == ()
     assert not [file for file in (tmp_path / "cache").rglob("*") if file.is_file()]
 

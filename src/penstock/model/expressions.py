@@ -277,6 +277,8 @@ def to_sql(expression: Expression, schema: Schema | None = None) -> str:
 
 
 def _may_fail(call: Call, schema: Schema) -> bool:
+    if not FUNCTIONS[call.function].may_fail:
+        return False
     if call.function in ("/", "%", "split_part"):
         return True
     if call.function == "like":

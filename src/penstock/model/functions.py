@@ -35,6 +35,11 @@ class Function:
     infix: bool = False
     is_wide: bool = False
 
+    @property
+    def may_fail(self) -> bool:
+        """Whether there are values for which the plain form is an error."""
+        return self.safe_sql is not self.sql
+
 
 def result_type(function: str, types: Types) -> DataType:
     """The type ``function`` gives for arguments of ``types``; raises where they do not fit."""

@@ -155,7 +155,7 @@ def _run(command: list[str], result: Path, timeout_s: float, env: dict[str, str]
             command, capture_output=True, text=True, errors="replace", timeout=timeout_s, env=env
         )
     except subprocess.TimeoutExpired:
-        raise RunError(f"Java made no class archive in {timeout_s:.0f} s") from None
+        raise RunError(f"Java made no class archive in {timeout_s:g} s") from None
     if done.returncode or not result.is_file():
         raise RunError(f"Java made no class archive: {_reason(done.stderr or done.stdout)}")
 
