@@ -21,15 +21,22 @@ class ToyClient:
 
     def __init__(self, ends: bool = False) -> None:
         self.asked: list[tuple[int | None, float | None, float]] = []
+        self.groups: set[str | None] = set()
         self._ends = ends
 
     def rows(
-        self, stream: str, after: int | None, since_s: float | None, wait_s: float
+        self,
+        stream: str,
+        after: int | None,
+        since_s: float | None,
+        wait_s: float,
+        groups: str | None = None,
     ) -> dict[str, Any]:
         assert stream == "heavy"
         if since_s is not None and since_s > time.time():
             return {"rows": [], "next": 2, "ended": False}
         self.asked.append((after, since_s, wait_s))
+        self.groups.add(groups)
         at = after or 0
         found = (FIRST, SECOND, [])[at]
         return {"rows": found, "next": min(2, at + 1), "ended": self._ends and at == 1}
@@ -78,3 +85,11 @@ def test_following_until_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "connected", lambda _: client)
     assert len(said("heavy --follow").splitlines()) == 3
     assert [one[2] for one in client.asked] == [1.0, 1.0]
+
+
+def test_only_some_groups(client: ToyClient) -> None:
+    said("heavy")
+    assert client.groups == {None}
+    client.groups.clear()
+    said("heavy --groups 0-2,7")
+    assert client.groups == {"0-2,7"}

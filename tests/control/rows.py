@@ -21,8 +21,13 @@ class RowWriter:
         self._writer = Writer(self.channel, 1, **told)
         self._batches = 0
 
-    def write(self, *values: object, ended: bool = False, files: int = 1) -> None:
-        """Commits a batch with one column of values; without values it has no files."""
+    def write(
+        self, *values: object, ended: bool = False, files: int = 1, in_groups: bool = False
+    ) -> None:
+        """Commits a batch with one column of values; without values it has no files.
+
+        With ``in_groups`` every file is a group.
+        """
         made = []
         for k in range(files if values else 0):
             name = f"{self._batches}-{k}.parquet"
@@ -30,6 +35,6 @@ class RowWriter:
             empty = dict.fromkeys(self._empty, [None] * len(column))
             rows = pa.table({self._column: column, **empty})
             pq.write_table(rows, self.channel.data / name)
-            made.append(ChannelFile(name, rows.num_rows, 10))
+            made.append(ChannelFile(name, rows.num_rows, 10, group=k if in_groups else None))
         self._writer.commit(self._batches, made, ended=ended)
         self._batches += 1

@@ -152,6 +152,12 @@ class TestRows:
         assert answer.json()["rows"] == [self.row(3)]
         assert (answer.headers["X-Next"], answer.headers["X-Ended"]) == ("2", "true")
 
+    def test_groups(self, ami: Api, peaks: RowWriter) -> None:
+        peaks.write(1)
+        answer = ami.ask("GET", "/api/streams/peaks/rows?groups=0")
+        assert answer.status_code == 400
+        assert "rows of peaks are not kept in groups" in answer.json()["text"]
+
     def test_values_json_has_no_word_for_are_texts(self, ami: Api, peaks: RowWriter) -> None:
         for k, (value, shown) in enumerate(
             (

@@ -25,8 +25,13 @@ def never(_: float) -> None:
     raise AssertionError("there is nothing to wait for")
 
 
-def read(writer: RowWriter, after: int | None = None, most_rows: int = 100) -> Results:
-    return read_results(writer.channel, ["x"], after, most_rows, 0.0, never)
+def read(
+    writer: RowWriter,
+    after: int | None = None,
+    most_rows: int = 100,
+    groups: set[int] | None = None,
+) -> Results:
+    return read_results(writer.channel, ["x"], after, most_rows, 0.0, never, groups)
 
 
 def values(found: Results) -> list[object]:
@@ -47,6 +52,17 @@ def test_all_from_the_oldest(writer: RowWriter) -> None:
 def test_a_batch_of_several_files(writer: RowWriter) -> None:
     writer.write(1, 2, 3, 4, files=2)
     assert sorted(values(read(writer))) == [1, 2, 3, 4]  # type: ignore[type-var]
+
+
+def test_only_some_groups(writer: RowWriter) -> None:
+    writer.write(0, 1, 2, 3, 4, 5, files=3, in_groups=True)
+    writer.write(6, 7, 8, files=3, in_groups=True)
+    assert sorted(values(read(writer, groups={1, 2}))) == [1, 2, 4, 5, 7, 8]  # type: ignore[type-var]
+    found = read(writer, groups={7})
+    assert (values(found), found.next) == ([], 2), "who reads others goes on all the same"
+    writer.write(7)
+    with pytest.raises(RunError, match=r"batch 2 .* is not kept in groups"):
+        read(writer, groups={1, 2})
 
 
 def test_going_on(writer: RowWriter) -> None:

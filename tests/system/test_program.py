@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import penstock as ps
+from penstock.control.program import RunningQuery
 
 
 @pytest.mark.timeout(300)
@@ -16,9 +17,19 @@ def test_submitted_and_read_from_a_program() -> None:
         .group_by("district")
         .agg(readings=ps.count(), kwh=ps.sum("kwh"))
         .named("hourly")
+        .in_groups(8, "district")
     )
     with ps.local(nodes=2) as system:
         query = system.submit(hourly, max_latency="5 s")
-        rows = [row for batch in query.results(timeout="60 s") for row in batch.to_pylist()]
+        rows = read(query)
         assert {one["state"] for one in system.status()["nodes"]} == {"up"}
+        shares = [read(query, groups) for groups in ("0-4", "5-7")]
     assert sum(row["readings"] for row in rows) == 20 * 48
+    assert sorted(map(str, shares[0] + shares[1])) == sorted(map(str, rows))
+    by_share = [{row["district"] for row in share} for share in shares]
+    assert all(by_share) and by_share[0].isdisjoint(by_share[1])
+
+
+def read(query: RunningQuery, groups: str | None = None) -> list[dict[str, object]]:
+    batches = query.results(timeout="60 s", groups=groups)
+    return [row for batch in batches for row in batch.to_pylist()]

@@ -22,6 +22,8 @@ penstock rows heavy_homes                   all that is kept
 penstock rows heavy_homes --since 10min     from the last ten minutes on
 
 penstock rows heavy_homes --follow --json   for scripts, until the query ends
+
+penstock rows heavy_homes --groups 0-29     half of 60 groups; another program reads 30-59
 """
 
 _WAIT_S = 1.0
@@ -35,6 +37,9 @@ def rows(
     follow: Annotated[
         bool, typer.Option("--follow", help="Go on until it ends, or Ctrl-C.")
     ] = False,
+    groups: Annotated[
+        str | None, typer.Option(metavar="NUMBERS", help="Only rows of these groups, as 0-2,7.")
+    ] = None,
     home: HomeOption = None,
     json: Annotated[bool, typer.Option("--json", help="Print a JSON object a row.")] = False,
 ) -> None:
@@ -44,7 +49,7 @@ def rows(
     since_s = None if since is None else time.time() - duration_us(since) / 1e6
     client = connected(home)
     try:
-        for line in _lines(client, name, since_s, follow, json):
+        for line in _lines(client, name, since_s, follow, groups, json):
             print(line, flush=follow)
     except KeyboardInterrupt:
         return
@@ -53,13 +58,19 @@ def rows(
 
 
 def _lines(
-    client: Client, name: str, since_s: float | None, follow: bool, json: bool
+    client: Client,
+    name: str,
+    since_s: float | None,
+    follow: bool,
+    groups: str | None,
+    json: bool,
 ) -> Iterator[str]:
     # What comes from now on is not part of what is kept now.
     end = None if follow else client.rows(name, None, time.time() + 1, 0.0)["next"]
     at: int | None = None
     while end is None or at is None or at < end:
-        answer = client.rows(name, at, since_s if at is None else None, _WAIT_S if follow else 0.0)
+        wait_s = _WAIT_S if follow else 0.0
+        answer = client.rows(name, at, since_s if at is None else None, wait_s, groups)
         for row in answer["rows"]:
             yield json_text.dumps(row) if json else _line(name, row)
         if answer["ended"] or (answer["next"] == at and not follow):

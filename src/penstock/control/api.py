@@ -33,6 +33,7 @@ from penstock.control.home import Home
 from penstock.control.pages import api_page
 from penstock.control.records import SubmissionKind
 from penstock.control.results import read_results
+from penstock.control.system import System
 from penstock.errors import InputError, PenstockError, RunError, UsageError, listed
 
 ARROW = "application/vnd.apache.arrow.stream"
@@ -202,12 +203,15 @@ def _add_results(app: FastAPI, controller: Controller) -> None:
         since_s: Annotated[float | None, Query(ge=0, le=_MOST)] = None,
         most_rows: Annotated[int, Query(ge=1, le=1_000_000)] = 10_000,
         wait_s: Annotated[float, Query(ge=0, le=30)] = 0.0,
+        groups: Annotated[str | None, Query(max_length=1_000)] = None,
     ) -> Response:
         channel = controller.channel(_stream(controller, name))
-        columns = controller.system().streams[name].shape.schema.names
+        system = controller.system()
+        columns = system.streams[name].shape.schema.names
+        wanted = None if groups is None else _groups(system, name, groups)
         if after is None and since_s is not None:
             after = channel.first_since(since_s)
-        found = read_results(channel, columns, after, most_rows, wait_s, time.sleep)
+        found = read_results(channel, columns, after, most_rows, wait_s, time.sleep, wanted)
         headers = {"X-Next": str(found.next), "X-Ended": str(found.ended).lower()}
         if request.headers.get("accept") == ARROW:
             return Response(_arrow(found.rows), media_type=ARROW, headers=headers)
@@ -237,6 +241,16 @@ def _stream(controller: Controller, name: str) -> str:
     if name not in known:
         raise InputError(f"no stream {name}", hint=f"There are {listed(known)}.")
     return name
+
+
+def _groups(system: System, stream: str, written: str) -> frozenset[int]:
+    kept = system.groups(stream)
+    if kept is None:
+        raise InputError(
+            f"the rows of {stream} are not kept in groups",
+            hint="Give the query groups: {by: COLUMN, count: N}, or read all of its rows.",
+        )
+    return kept.named(written)
 
 
 def _reader(name: str) -> str:

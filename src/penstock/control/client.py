@@ -146,11 +146,15 @@ class Client:
         return int(self._told("PUT", path, params=given)["oldest"])
 
     def batches(
-        self, stream: str, after: int | None = None, wait_s: float = 0.0
+        self,
+        stream: str,
+        after: int | None = None,
+        wait_s: float = 0.0,
+        groups: str | None = None,
     ) -> tuple[pa.Table | None, int, bool]:
         """Rows of a stream as Arrow, the number to go on with, and whether that was all."""
-        given = {"wait_s": wait_s, "most_rows": 100_000}
-        parameters = given if after is None else {**given, "after": after}
+        given = {"wait_s": wait_s, "most_rows": 100_000, "after": after, "groups": groups}
+        parameters = {name: value for name, value in given.items() if value is not None}
         answer = self._answer(
             "GET",
             f"/api/streams/{_part(stream)}/rows",
@@ -161,27 +165,36 @@ class Client:
         return rows, int(answer.headers["X-Next"]), answer.headers["X-Ended"] == "true"
 
     def rows(
-        self, stream: str, after: int | None, since_s: float | None, wait_s: float
+        self,
+        stream: str,
+        after: int | None,
+        since_s: float | None,
+        wait_s: float,
+        groups: str | None = None,
     ) -> dict[str, Any]:
         """Rows of a stream as plain values, the number to go on with, and whether that was all.
 
-        From batch ``after`` on, or from what came out at ``since_s`` or later, or all.
+        From batch ``after`` on, or from what came out at ``since_s`` or later, or all; of some
+        ``groups`` only, such as ``0-2,7``.
         """
-        given: dict[str, float | int | None] = {
+        given: dict[str, float | int | str | None] = {
             "after": after,
             "since_s": since_s,
             "wait_s": wait_s,
+            "groups": groups,
         }
         known = {name: value for name, value in given.items() if value is not None}
         found: dict[str, Any] = self.get(f"/api/streams/{_part(stream)}/rows", **known)
         return found
 
-    def results(self, stream: str, patience_s: float | None = None) -> Iterator[pa.Table]:
+    def results(
+        self, stream: str, patience_s: float | None = None, groups: str | None = None
+    ) -> Iterator[pa.Table]:
         """Rows as they come, until the stream ends or nothing has come for so long."""
         at, ended = None, False
         quiet_since_s = time.monotonic()
         while not ended:
-            rows, at, ended = self.batches(stream, at, wait_s=1.0)
+            rows, at, ended = self.batches(stream, at, 1.0, groups)
             if rows is not None and rows.num_rows:
                 quiet_since_s = time.monotonic()
                 yield rows

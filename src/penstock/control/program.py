@@ -27,13 +27,14 @@ class RunningQuery:
     name: str
     client: Client
 
-    def results(self, timeout: str | None = None) -> Iterator[pa.Table]:
+    def results(self, timeout: str | None = None, groups: str | None = None) -> Iterator[pa.Table]:
         """Its rows as they come, from the oldest that are kept.
 
-        Ends when the query has, or when nothing has come for as long as ``timeout``.
+        Ends when the query has, or when nothing has come for as long as ``timeout``. Of a query
+        whose results are kept in groups, ``groups`` names those to read, as ``"0-29"``.
         """
         patience_s = None if timeout is None else duration_us(timeout) / 1e6
-        return self.client.results(self.name, patience_s)
+        return self.client.results(self.name, patience_s, groups)
 
     def move(self, node: str) -> dict[str, Any]:
         """Moves its last fragment to another node; how that went."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -31,8 +31,9 @@ def read_results(
     most_rows: int,
     wait_s: float,
     sleep: Callable[[float], None],
+    groups: Collection[int] | None = None,
 ) -> Results:
-    """The rows from batch ``after`` on, or from the oldest that is kept.
+    """The rows from batch ``after`` on, or from the oldest that is kept; of ``groups`` only.
 
     Waits up to ``wait_s`` for something to come. Whole batches are given, at least one. What is
     freed while it is being read is passed over, like what was freed before.
@@ -42,7 +43,7 @@ def read_results(
         start = max(channel.oldest(), after or 0)
         try:
             found = _awaited(channel, start, until_s, sleep)
-            return found or _read(channel, list(columns), start, most_rows)
+            return found or _read(channel, list(columns), start, most_rows, groups)
         except (FileNotFoundError, RunError) as error:
             if max(channel.oldest(), after or 0) == start:
                 raise (error if isinstance(error, RunError) else _lost(channel, start)) from None
@@ -69,14 +70,20 @@ def _awaited(
     return None
 
 
-def _read(channel: Channel, columns: list[str], start: int, most_rows: int) -> Results:
+def _read(
+    channel: Channel,
+    columns: list[str],
+    start: int,
+    most_rows: int,
+    groups: Collection[int] | None,
+) -> Results:
     tables: list[pa.Table] = []
     count, at, ended = 0, start, False
     for manifest in channel.newer(start):
         if count and count + manifest.rows > most_rows:
             break
         # Files that people gave may have more columns, in another order.
-        paths = [channel.data / file.name for file in manifest.files]
+        paths = [channel.data / file.name for file in manifest.of_groups(groups)]
         tables += [pq.read_table(path, columns=columns) for path in paths]
         count, at, ended = count + manifest.rows, manifest.sequence + 1, manifest.ended
     return Results(pa.concat_tables(tables) if tables else None, at, ended)

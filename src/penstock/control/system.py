@@ -11,6 +11,7 @@ from penstock.errors import InputError
 from penstock.lang.deployment import parse_deployment, parse_single_query
 from penstock.model.fragments import Fragment
 from penstock.model.network import Deployment, Network
+from penstock.model.partition_groups import PartitionGroups
 from penstock.model.sources import KafkaSource, RunningSource, Stream
 from penstock.place.fuse import fuse
 
@@ -63,6 +64,11 @@ class System:
             for number, deployment in self.deployments.items()
             for query in deployment.network.queries
         }
+
+    def groups(self, stream: str) -> PartitionGroups | None:
+        """The groups in which the rows of a stream are kept; None where they are not."""
+        found = (one.network.groups(stream) for one in self.deployments.values())
+        return next((groups for groups in found if groups is not None), None)
 
     def readers(self, submission: int) -> tuple[str, ...]:
         """The units of other submissions that read something of this one."""

@@ -9,6 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from penstock.errors import InputError, listed, suggestion
 from penstock.model.operators import Operator
+from penstock.model.partition_groups import PartitionGroups
 from penstock.model.schema import Shape, checked_name
 from penstock.model.sources import Sink, Stream
 
@@ -17,7 +18,8 @@ from penstock.model.sources import Sink, Stream
 class Query:
     """A named result: which stream it is, where it goes, and what is promised about it.
 
-    ``text`` is the SQL it was written as, if it was. No sink means that others read it.
+    ``text`` is the SQL it was written as, if it was. No sink means that others read it. With
+    ``groups`` its result is kept in groups by key, so that readers can share it.
     """
 
     name: str
@@ -26,6 +28,7 @@ class Query:
     max_latency_us: int | None = None
     on: str | None = None
     text: str = ""
+    groups: PartitionGroups | None = None
 
     def __post_init__(self) -> None:
         checked_name(self.name, "query")
@@ -53,6 +56,22 @@ class Network:
         for query in self.queries:
             if query.stream not in self.shapes:
                 raise unknown_stream(query.stream, self.shapes)
+            if query.groups is not None:
+                query.groups.check(self.shapes[query.stream].schema)
+                self._check_one_grouping(query)
+
+    def _check_one_grouping(self, query: Query) -> None:
+        for other in self.queries:
+            if other.stream == query.stream and other.groups not in (None, query.groups):
+                raise InputError(
+                    f"queries {other.name} and {query.name} group the same rows differently",
+                    hint="Give both the same groups, or only one of them.",
+                )
+
+    def groups(self, stream: str) -> PartitionGroups | None:
+        """The groups in which the rows of a stream are kept; None where they are not."""
+        found = (query.groups for query in self.queries if query.stream == stream)
+        return next((groups for groups in found if groups is not None), None)
 
     @cached_property
     def shapes(self) -> Mapping[str, Shape]:

@@ -299,7 +299,8 @@ class Node:
         if fragment.is_read:
             channel = self._state.channel(fragment.output)
             running.output = Writer(channel, running.epoch, self._options.retained_rows)
-            sinks.append(ChannelSink(running.output))
+            groups = running.network.groups(fragment.output)
+            sinks.append(ChannelSink(running.output, groups))
         life = self._state.fragment(fragment.name).life()
         for name in fragment.queries:
             sink = running.network.query(name).sink

@@ -94,7 +94,9 @@ class StateFolder:
 def fingerprint(network: Network, fragment: Fragment) -> str:
     """A short text that differs whenever the fragment or what it reads differs."""
     sources = [_in_one_order(one) for one in network.streams if one.name in fragment.inputs]
-    described = repr((fragment.inputs, fragment.operators, fragment.output, sources))
+    groups = network.groups(fragment.output)
+    kept = () if groups is None else (groups,)
+    described = repr((fragment.inputs, fragment.operators, fragment.output, sources, *kept))
     return hashlib.sha256(described.encode()).hexdigest()[:32]
 
 

@@ -158,6 +158,7 @@ def test_dict() -> None:
             "sink": None,
             "max_latency_us": 5_000_000,
             "on": None,
+            "groups": None,
             "sql": "",
         },
         {
@@ -166,6 +167,7 @@ def test_dict() -> None:
             "sink": None,
             "max_latency_us": None,
             "on": "a",
+            "groups": None,
             "sql": "",
         },
     ]

@@ -46,7 +46,15 @@ class _Assembly:
         for write in table_write(flow.name, Input(name, flow.shape), outlet.sink):
             self._add(write)
         sink = self._sink(flow)
-        return Query(flow.name, name, sink, outlet.max_latency_us, outlet.on, self._text(flow))
+        return Query(
+            flow.name,
+            name,
+            sink,
+            outlet.max_latency_us,
+            outlet.on,
+            self._text(flow),
+            outlet.groups,
+        )
 
     def _sink(self, flow: Flow) -> Sink | None:
         made = flow.made_by

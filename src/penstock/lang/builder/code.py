@@ -150,6 +150,9 @@ class _GroupCode:
             return []
         outlet = self._outlet(self._query) if self._query else []
         ending: Calls = [("to", outlet)] if outlet else []
+        if self._query and self._query.groups:
+            groups = self._query.groups
+            ending.append(("in_groups", [literal(groups.count), *map(literal, groups.keys)]))
         return [("named", [literal(root.name)]), *ending]
 
     def _outlet(self, query: Query) -> list[str]:

@@ -41,6 +41,7 @@ from penstock.model.operators import (
     Union,
     WindowJoin,
 )
+from penstock.model.partition_groups import PartitionGroups
 from penstock.model.schema import Schema, Shape, checked_name
 from penstock.model.sources import ConsoleSink, Stream, Table
 from penstock.model.windows import AnyWindow, SessionWindow, TimeBound, Window
@@ -53,6 +54,7 @@ class Outlet:
     sink: AnySink | None = field(default_factory=ConsoleSink)
     max_latency_us: int | None = None
     on: str | None = None
+    groups: PartitionGroups | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +212,13 @@ class Flow:
     ) -> Flow:
         """The same rows with a place to go when this is a query; see ``ps.sinks``."""
         limit_us = None if max_latency is None else duration_us(max_latency)
-        return replace(self, outlet=Outlet(sink, limit_us, on))
+        return replace(self, outlet=Outlet(sink, limit_us, on, self.outlet.groups))
+
+    def in_groups(self, count: int, *keys: str) -> Flow:
+        """The same rows, kept in groups by key when this is a query, for readers to share."""
+        groups = PartitionGroups(keys, count)
+        groups.check(self.schema)
+        return replace(self, outlet=replace(self.outlet, groups=groups))
 
     def network(self) -> Network:
         """The streams and operators behind this, and this as their only query."""

@@ -13,6 +13,7 @@ from penstock.lang.deployment.yamlfile import Section, Value
 from penstock.lang.sql import Catalog, parse_expression, parse_query, references
 from penstock.model.network import Query, unknown_stream
 from penstock.model.operators import Input, Operator, PythonOperator, SqlWrite, Switch
+from penstock.model.partition_groups import PartitionGroups
 from penstock.model.sources import ConsoleSink
 
 
@@ -127,6 +128,7 @@ class QueryDraft(Draft):
     sink_place: Place | None = None
     max_latency_us: int | None = None
     on: str | None = None
+    groups: PartitionGroups | None = None
 
     @property
     def reads(self) -> frozenset[str]:
@@ -142,6 +144,8 @@ class QueryDraft(Draft):
         """The record of the query whose result the operator ``result`` gives."""
         default = None if isinstance(result, SqlWrite) else ConsoleSink()
         sink = default if self.sink_place is None else self.sink
+        if self.groups is not None:
+            self._check_groups(self.groups, result)
         return Query(
             self.name,
             self.name,
@@ -149,7 +153,14 @@ class QueryDraft(Draft):
             self.max_latency_us,
             self.on,
             self.made.sql.strip() if isinstance(self.made, SqlDraft) else "",
+            self.groups,
         )
+
+    def _check_groups(self, groups: PartitionGroups, result: Operator) -> None:
+        try:
+            groups.check(result.output.schema)
+        except InputError as error:
+            raise error.at(self.place) from None
 
     def _check_no_other_sink(self, made: SqlWrite) -> None:
         if self.sink is not None:

@@ -125,6 +125,9 @@ class _Printer:
             settings["max_latency"] = duration_text(query.max_latency_us)
         if query.on is not None:
             settings["on"] = query.on
+        if query.groups is not None:
+            by = ", ".join(query.groups.keys)
+            settings["groups"] = _inline({"by": by, "count": query.groups.count})
         return settings
 
     def _to(self, sink: Sink | None, group: Group) -> object:

@@ -22,6 +22,7 @@ from penstock.lang.deployment.sizes import memory_bytes
 from penstock.lang.deployment.yamlfile import Section, Value, YamlFile
 from penstock.lang.files import text_of
 from penstock.model.network import Deployment, Network, NodeSpec
+from penstock.model.partition_groups import PartitionGroups
 from penstock.model.schema import checked_name
 from penstock.model.sources import RunningSource, Stream
 
@@ -30,7 +31,7 @@ _OUTSIDE = ("source", "schema", "event_time", "lateness", "idle_timeout")
 _SQL = ("sql",)
 _PYTHON = ("from", "python", "schema")
 _SWITCH = ("from", "switch")
-_QUERY = ("to", "max_latency", "on")
+_QUERY = ("to", "max_latency", "on", "groups")
 
 
 def read_deployment(path: Path) -> Deployment:
@@ -194,7 +195,16 @@ def _query(name: str, value: Value, nodes: tuple[NodeSpec, ...], folder: Path) -
         given.place if given else None,
         section.duration_us("max_latency"),
         _node_name(section["on"], nodes) if "on" in section else None,
+        _groups(section["groups"]) if "groups" in section else None,
     )
+
+
+def _groups(value: Value) -> PartitionGroups:
+    section = value.section(("by", "count"))
+    written = section["by"].text("a column, or several").split(",")
+    count = section["count"].whole()
+    with value.pointing():
+        return PartitionGroups(tuple(key.strip() for key in written if key.strip()), count)
 
 
 def _node_name(value: Value, nodes: tuple[NodeSpec, ...]) -> str:

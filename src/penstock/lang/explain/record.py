@@ -63,6 +63,7 @@ def _query(query: Query) -> Record:
         "sink": _end(query.sink) if query.sink else None,
         "max_latency_us": query.max_latency_us,
         "on": query.on,
+        "groups": asdict(query.groups) if query.groups else None,
         "sql": query.text,
     }
 

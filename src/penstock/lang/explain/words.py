@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from penstock.errors import listed
 from penstock.model.durations import duration_text
 from penstock.model.network import Network, Query
 from penstock.model.operators import Operator, SqlWrite
@@ -120,6 +121,8 @@ def query_words(query: Query, network: Network) -> str:
         parts.append(f"within {duration_text(query.max_latency_us)}")
     if query.on is not None:
         parts.append(f"on node {query.on}")
+    if query.groups is not None:
+        parts.append(f"in {query.groups.count} groups by {listed(query.groups.keys)}")
     return ", ".join(parts)
 
 

@@ -36,9 +36,9 @@ def write_files(rows: pa.Table, writer: Writer, batch: int) -> list[ChannelFile]
     return files
 
 
-def described(path: Path, rows: int) -> ChannelFile:
+def described(path: Path, rows: int, group: int | None = None) -> ChannelFile:
     """A file of a channel, with what tells later whether it is still the same."""
-    return ChannelFile(path.name, rows, path.stat().st_size, check_of(path))
+    return ChannelFile(path.name, rows, path.stat().st_size, check_of(path), group=group)
 
 
 def check_of(path: Path) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 
 from penstock.errors import RunError
@@ -16,6 +16,7 @@ class ChannelFile:
 
     ``bytes`` is its size and ``check`` its checksum, by which a damaged one is noticed. A file that
     people gave us and may still write to has instead the time at which it was last written to.
+    ``group`` is the partition group that all its rows are of, where rows are kept in groups.
     """
 
     name: str
@@ -23,6 +24,7 @@ class ChannelFile:
     bytes: int
     check: int | None = None
     modified_ns: int | None = None
+    group: int | None = None
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,18 @@ class Manifest:
     ended: bool = False
     arrived_s: float | None = None
     writer_state: Mapping[str, object] = field(default_factory=dict)
+
+    def of_groups(self, groups: Collection[int] | None) -> tuple[ChannelFile, ...]:
+        """The files with rows of these groups; all of them for None."""
+        if groups is None:
+            return self.files
+        for file in self.files:
+            if file.group is None:
+                raise RunError(
+                    f"batch {self.sequence} with the file {file.name} is not kept in groups",
+                    hint="Read it without naming groups.",
+                )
+        return tuple(file for file in self.files if file.group in groups)
 
     @property
     def rows(self) -> int:

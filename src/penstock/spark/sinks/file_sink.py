@@ -46,7 +46,7 @@ class DirectorySink:
     def _staged(self, rows: DataFrame, staging: Path) -> int:
         shutil.rmtree(staging, ignore_errors=True)
         if self._sink.format == "parquet":
-            return sum(count for _, count in self._parquet.write(rows, staging))
+            return sum(file.rows for file in self._parquet.write(rows, staging))
         counting, count = counted(rows)
         options = {"header": "true"} if self._sink.format == "csv" else {}
         counting.write.options(**options).format(self._sink.format).save(str(staging))

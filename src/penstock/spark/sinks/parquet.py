@@ -8,43 +8,69 @@ in size, so the last one decides the way of the next.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
+from penstock.model.partition_groups import PartitionGroups
+from penstock.spark.channels.groups import group_column, in_groups
+
 _COLLECTED_AT_MOST = 50_000
 _COMPRESSION = "lz4"
+_GROUP = "__group"
+
+
+@dataclass(frozen=True)
+class Written:
+    """A file with rows of a batch, all of one group if there are groups."""
+
+    path: Path
+    rows: int
+    group: int | None = None
 
 
 class ParquetWriter:
-    """Writes batch after batch."""
+    """Writes batch after batch; with ``groups``, the rows of each into files of their own."""
 
-    def __init__(self) -> None:
+    def __init__(self, groups: PartitionGroups | None = None) -> None:
+        self._groups = groups
         self._last_rows = 0
 
-    def write(self, rows: DataFrame, folder: Path) -> list[tuple[Path, int]]:
-        """Computes the rows into new files in ``folder``; the files with their row counts."""
+    def write(self, rows: DataFrame, folder: Path) -> list[Written]:
+        """Computes the rows into new files in ``folder``."""
         if self._last_rows <= _COLLECTED_AT_MOST:
-            files = list(_collected(rows, folder))
+            files = list(_collected(rows, folder, self._groups))
         else:
-            files = list(_by_spark(rows, folder))
-        self._last_rows = sum(count for _, count in files)
+            files = list(_by_spark(rows, folder, self._groups))
+        self._last_rows = sum(file.rows for file in files)
         return files
 
 
-def _collected(rows: DataFrame, folder: Path) -> Iterator[tuple[Path, int]]:
+def _collected(rows: DataFrame, folder: Path, groups: PartitionGroups | None) -> Iterator[Written]:
     table = rows.toArrow()
-    if table.num_rows:
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / "part-0.parquet"
-        pq.write_table(table, path, compression=_COMPRESSION)
-        yield path, table.num_rows
+    if not table.num_rows:
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    parts: Iterator[tuple[int | None, pa.Table]] = iter([(None, table)])
+    if groups is not None:
+        parts = iter(in_groups(table, groups))
+    for group, part in parts:
+        path = folder / f"part-{group or 0}.parquet"
+        pq.write_table(part, path, compression=_COMPRESSION)
+        yield Written(path, part.num_rows, group)
 
 
-def _by_spark(rows: DataFrame, folder: Path) -> Iterator[tuple[Path, int]]:
-    rows.write.mode("overwrite").parquet(str(folder))
-    for path in sorted(folder.glob("*.parquet")):
+def _by_spark(rows: DataFrame, folder: Path, groups: PartitionGroups | None) -> Iterator[Written]:
+    if groups is None:
+        rows.write.mode("overwrite").parquet(str(folder))
+    else:
+        marked = rows.withColumn(_GROUP, group_column(groups))
+        marked.write.mode("overwrite").partitionBy(_GROUP).parquet(str(folder))
+    for path in sorted(folder.rglob("*.parquet")):
         count = pq.read_metadata(path).num_rows
         if count:
-            yield path, count
+            name, _, group = path.parent.name.rpartition("=")
+            yield Written(path, count, int(group) if name == _GROUP else None)

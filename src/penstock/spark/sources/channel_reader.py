@@ -62,6 +62,7 @@ class ChannelReader:
     ``ended`` say what is known about the stream there. ``event_time`` is set when the reader must
     tell Spark the watermark, by heartbeats kept in the folder ``beats``. While ``may_read`` says
     no, nothing new is taken. Once ``is_closing`` says yes, no further batch is planned at all.
+    With ``groups`` only the rows of those are read, of a channel that is kept in groups.
     ``await_turn`` is called before anything is looked at, and may take its time. ``check_owner``
     raises when somebody else has taken over. ``arrived_s`` is when the oldest rows of the batch
     last planned entered the system, None if it has none.
@@ -73,6 +74,7 @@ class ChannelReader:
     beats: Path
     max_rows: int = 250_000
     parallelism: int = 2
+    groups: frozenset[int] | None = None
     may_read: Callable[[], bool] = _always
     is_closing: Callable[[], bool] = _never
     await_turn: Callable[[], None] = _at_once
@@ -133,7 +135,7 @@ class ChannelReader:
         arrived = [one.arrived_s for one in manifests if one.rows and one.arrived_s is not None]
         self.arrived_s = min(arrived, default=None)
         for manifest in manifests:
-            for file in manifest.files:
+            for file in manifest.of_groups(self.groups):
                 if file.rows:
                     yield self._whole(file)
 
