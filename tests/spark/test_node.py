@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from one_fragment import OPTIONS, Place, await_that, with_small_batches
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from penstock.errors import RunError
 from penstock.model.network import Network
@@ -20,6 +20,7 @@ from penstock.spark.fragment_run import FragmentFolder
 from penstock.spark.sinks.batch import Batch
 from penstock.spark.sinks.channel_sink import ChannelSink
 from penstock.spark.warming import rehearse
+from waiting import until
 
 
 @pytest.fixture
@@ -145,3 +146,66 @@ def test_a_rehearsal_touches_nothing(
     await_that(place.is_finished, node)
     node.stop()
     assert place.rows() == undisturbed
+
+
+PASSING = "Python worker failed to connect back."
+
+
+class Troubled:
+    """A sink's write that fails now and then for a reason that may pass."""
+
+    def __init__(self, times: int) -> None:
+        self._left = times
+        self._write = ChannelSink.write
+
+    def __call__(self, sink: ChannelSink, rows: DataFrame, batch: Batch) -> int:
+        count = self._write(sink, rows, batch)
+        if batch.id % 2 and self._left:
+            self._left -= 1
+            raise RuntimeError(PASSING)
+        return count
+
+    @property
+    def is_over(self) -> bool:
+        return not self._left
+
+
+def test_what_may_pass_is_tried_again(
+    session: SparkSession,
+    place: Place,
+    undisturbed: Counter[tuple[object, ...]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    trouble = Troubled(times=2)
+    monkeypatch.setattr(ChannelSink, "write", lambda *given: trouble(*given))
+    node = place.node(session)
+    place.start(node, 1)
+    await_that(place.is_finished, node)
+    assert trouble.is_over
+    assert place.rows() == undisturbed
+    node.stop()
+
+
+def test_what_cannot_be_started_again_does_not_count_as_running(
+    session: SparkSession,
+    place: Place,
+    undisturbed: Counter[tuple[object, ...]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    trouble = Troubled(times=1)
+    monkeypatch.setattr(ChannelSink, "write", lambda *given: trouble(*given))
+    node = place.node(session)
+    place.start(node, 1)
+    await_that(lambda: trouble.is_over)
+    with monkeypatch.context() as patch:
+        patch.setattr(FragmentFolder, "take_over", no_room)
+        for _ in range(2):
+            with pytest.raises(OSError, match="no room"):
+                until(lambda: node.failure("sums"), 30)
+    await_that(place.is_finished, node)
+    assert place.rows() == undisturbed
+    node.stop()
+
+
+def no_room(folder: FragmentFolder, epoch: int) -> Path:
+    raise OSError("no room")

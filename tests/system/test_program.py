@@ -14,10 +14,10 @@ def test_submitted_and_read_from_a_program() -> None:
     readings = ps.stream("readings", source=source, event_time="ts", lateness="2 min")
     hourly = (
         readings.window("1 hour")
-        .group_by("district")
+        .group_by("home")
         .agg(readings=ps.count(), kwh=ps.sum("kwh"))
         .named("hourly")
-        .in_groups(8, "district")
+        .in_groups(8, "home")
     )
     with ps.local(nodes=2) as system:
         query = system.submit(hourly, max_latency="5 s")
@@ -26,7 +26,7 @@ def test_submitted_and_read_from_a_program() -> None:
         shares = [read(query, groups) for groups in ("0-4", "5-7")]
     assert sum(row["readings"] for row in rows) == 20 * 48
     assert sorted(map(str, shares[0] + shares[1])) == sorted(map(str, rows))
-    by_share = [{row["district"] for row in share} for share in shares]
+    by_share = [{row["home"] for row in share} for share in shares]
     assert all(by_share) and by_share[0].isdisjoint(by_share[1])
 
 

@@ -33,7 +33,9 @@ def handover(quick: bool, say: Say) -> Report:
         say(f"stock Spark, {keys:,} keys…")
         stock = _stock_gaps(keys, moves, round_s)
         say(f"between nodes, {keys:,} keys…")
-        cases += _compared(keys, _our_gaps(keys, moves, round_s), stock)
+        ours = _our_gaps(keys, moves, round_s)
+        say(f"p50 {statistics.median(ours):.2f} s, stock {statistics.median(stock):.2f} s")
+        cases += _compared(keys, ours, stock)
     return Report("handover", tuple(cases))
 
 

@@ -21,7 +21,7 @@ from penstock.spark.peers.workload import LATENESS_S, Workload
 Pipeline = Callable[[SparkSession, Workload], DataFrame]
 
 
-def stock_session(cores: int) -> SparkSession:
+def stock_session(cores: int, memory: str = "1g") -> SparkSession:
     """A session a careful user would start."""
     os.environ["JAVA_HOME"] = str(find_java(os.environ).home)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -30,7 +30,7 @@ def stock_session(cores: int) -> SparkSession:
         "spark.sql.session.timeZone": "UTC",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.driver.memory": "1g",
+        "spark.driver.memory": memory,
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
     }

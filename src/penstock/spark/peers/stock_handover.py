@@ -48,10 +48,16 @@ class _Moved:
         before_s = self.last_result_s
         assert before_s is not None
         self.query = self._started()
+        return self.await_result(before_s) - before_s
+
+    def await_result(self, before_s: float | None) -> float:
+        """Waits for a result after that time; when it came. Raises if none ever will."""
         while self.last_result_s == before_s:
+            if not self.query.isActive:
+                raise RuntimeError(f"the query has ended: {self.query.exception()}")
             time.sleep(_LOOK_EVERY_S)
         assert self.last_result_s is not None
-        return self.last_result_s - before_s
+        return self.last_result_s
 
     def state_rows(self) -> int:
         progress = self.query.lastProgress
@@ -72,12 +78,12 @@ def main(arguments: list[str]) -> None:
     keys, moves, round_s = map(int, arguments)
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever else prints must not mix with the answer
-    session = stock_session(1)
+    # Spark lets go of a stopped query's state only after minutes; there are many of them here.
+    session = stock_session(1, memory="6g")
     with tempfile.TemporaryDirectory() as folder:
         moved = _Moved(_sessions(session, keys, round_s), Path(folder) / "checkpoint")
         time.sleep(round_s)
-        while moved.last_result_s is None:
-            time.sleep(_LOOK_EVERY_S)
+        moved.await_result(None)
         gaps = []
         for _ in range(moves):
             time.sleep(_REST_S)
