@@ -7,7 +7,7 @@ in size, so the last one decides the way of the next.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,9 +54,9 @@ def _collected(rows: DataFrame, folder: Path, groups: PartitionGroups | None) ->
     if not table.num_rows:
         return
     folder.mkdir(parents=True, exist_ok=True)
-    parts: Iterator[tuple[int | None, pa.Table]] = iter([(None, table)])
+    parts: Iterable[tuple[int | None, pa.Table]] = [(None, table)]
     if groups is not None:
-        parts = iter(in_groups(table, groups))
+        parts = in_groups(table, groups)
     for group, part in parts:
         path = folder / f"part-{group or 0}.parquet"
         pq.write_table(part, path, compression=_COMPRESSION)
