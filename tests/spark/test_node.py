@@ -209,3 +209,24 @@ def test_what_cannot_be_started_again_does_not_count_as_running(
 
 def no_room(folder: FragmentFolder, epoch: int) -> Path:
     raise OSError("no room")
+
+
+@pytest.mark.parametrize("is_armed", [True, False])
+def test_a_coming_owner_has_the_state_before_its_turn(
+    session: SparkSession, place: Place, is_armed: bool
+) -> None:
+    former, node = place.node(session, 500), place.node(session, 500)
+    place.start(former, 1)
+    await_that(lambda: place.batches() > 2, former)
+    former.release("sums", patience_s=10)
+    assert not place.is_finished()
+    if is_armed:
+        node.arm(place.network, place.fragment, 2)
+    place.start(node, 2)
+    await_that(lambda: node.has_progressed("sums"), node)
+    (state,) = node.reports("sums")[0]["stateOperators"]  # type: ignore[misc,attr-defined]
+    found = dict(state["customMetrics"])
+    # In every partition two operators ask for it; who does not have it has it read for the first.
+    partitions = found["loadedMapCacheMissCount"]
+    assert found["loadedMapCacheHitCount"] == (2 if is_armed else 1) * partitions > 0
+    node.stop()

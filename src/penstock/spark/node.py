@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -24,6 +25,7 @@ from penstock.spark.fragment_run import FragmentRun
 from penstock.spark.ingest.feed_ingest import FeedIngest
 from penstock.spark.ingest.file_ingest import FileIngest
 from penstock.spark.ingest.thread import IngestThread
+from penstock.spark.preloading import preload
 from penstock.spark.progress import ProgressLog
 from penstock.spark.sinks.batch import BatchSink
 from penstock.spark.sinks.channel_sink import ChannelSink
@@ -40,6 +42,8 @@ OpenSink = Callable[[str, Sink], BatchSink | None]
 _RESTARTS = 5
 _UNREAD_ROWS_AT_MOST = 2_000_000
 _LOOK_EVERY_S = 0.005
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -172,7 +176,8 @@ class Node:
     def arm(self, network: Network, fragment: Fragment, epoch: int) -> None:
         """Gets a fragment to the point where it only waits for its turn.
 
-        Its query is planned and started, and held before it looks at its checkpoint. A fragment
+        Its query is planned and started, held before it looks at its checkpoint, and as much of its
+        state as there is by now is read. A fragment
         that reads from Kafka cannot be held, and one that has not had a batch yet need not.
         """
         if not all(is_channel(network, name) for name in fragment.inputs):
@@ -184,6 +189,17 @@ class Node:
         running = _Running(network, fragment, epoch)
         self._start(running)
         self._armed[fragment.name] = running
+        self._read_ahead(running)
+
+    def _read_ahead(self, running: _Running) -> None:
+        fragment, run = running.fragment, running.run
+        assert run is not None
+        checkpoint = path_of(self._state.fragment(fragment.name).path, running.epoch)
+        try:
+            preload(self._session, fragment, checkpoint, str(run.query.runId))
+        except Exception:
+            # It only makes the first batch quicker: who moves can do without.
+            log.exception("the state of %s could not be read ahead", fragment.name)
 
     def disarm(self, name: str) -> None:
         """Lets go of a fragment that was armed, if it was."""
@@ -336,6 +352,8 @@ class Node:
         running = self._running[name]
         if running.run is None or running.closing.is_set():
             return None
+        # Asked first: what ends a query is known before it has ended.
+        has_ended = not running.run.query.isActive
         error = _failure(running)
         if error is not None and is_passing(error) and running.restarts < _RESTARTS:
             running.restarts += 1
@@ -350,7 +368,7 @@ class Node:
             checkpoint = path_of(self._state.fragment(name).path, running.epoch)
             refused = refused_state(self._session, checkpoint, error)
             return refused or explained(error, name, self._state.log)
-        elif not running.run.query.isActive and not running.run.folder.is_finished:
+        elif has_ended and not running.run.folder.is_finished:
             return RunError(f"{name} has stopped by itself", hint=f"See {self._state.log}.")
         return None
 

@@ -1,0 +1,126 @@
+"""State that is read ahead: a coming owner has it in memory before its turn comes.
+
+Spark keeps the state of every run of a query in the process that works on it. Asked for a version
+of something it does not have yet, it reads all of it from the checkpoint; of what it has already,
+only what was changed since. Spark has no public way to have it read early; what is used here is
+internal, and pinned to the minor version of Spark in the lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from py4j.java_gateway import JavaClass
+from pyspark.sql import SparkSession
+
+from penstock.model.fragments import Fragment
+from penstock.model.operators import Aggregate
+from penstock.model.windows import SessionWindow
+from penstock.spark.checkpoint_files import last_entry
+
+_STATE = "org.apache.spark.sql.execution.streaming.state"
+_DEFAULT = "default"
+
+
+@dataclass(frozen=True)
+class _Store:
+    """The state of one partition of an operator."""
+
+    operator: int
+    partition: int
+
+
+def preload(session: SparkSession, fragment: Fragment, checkpoint: Path, run: str) -> bool:
+    """Reads the state of an aggregate as far as ``checkpoint`` has it, for the run of that number.
+
+    Nothing happens where tasks run in other processes than this one's Java, or for other operators;
+    whether anything has.
+    """
+    aggregates = [one for one in fragment.operators if isinstance(one, Aggregate)]
+    committed = last_entry(checkpoint / "commits")
+    is_here = str(session.sparkContext.master).startswith("local[")
+    if len(aggregates) != 1 or committed is None or not is_here:
+        return False
+    spark = _Spark(session, checkpoint, run)
+    is_session = isinstance(aggregates[0].window, SessionWindow)
+    for store in _stores(checkpoint / "state"):
+        spark.read(store, int(committed.name) + 1, is_session)
+    return True
+
+
+def _stores(state: Path) -> Iterator[_Store]:
+    for operator in filter(_is_number, state.iterdir()):
+        for partition in filter(_is_number, operator.iterdir()):
+            yield _Store(int(operator.name), int(partition.name))
+
+
+def _is_number(path: Path) -> bool:
+    return path.name.isdigit()
+
+
+class _Spark:
+    """The Java side."""
+
+    def __init__(self, session: SparkSession, checkpoint: Path, run: str) -> None:
+        self._gateway: Any = session.sparkContext._gateway
+        state: Any = session._jsparkSession.sessionState()
+        self._conf = self._object("StateStoreConf").apply(state.conf())
+        self._hadoop = state.newHadoopConf()
+        self._root = f"file:{checkpoint.absolute()}/state"
+        self._run = self._java("java.util.UUID").fromString(run)
+
+    def _java(self, name: str) -> Any:
+        return JavaClass(name, self._gateway._gateway_client)
+
+    def _object(self, name: str) -> Any:
+        return getattr(self._java(f"{_STATE}.{name}$"), "MODULE$")
+
+    def _id(self, store: _Store) -> Any:
+        of = self._java(f"{_STATE}.StateStoreId")(
+            self._root, store.operator, store.partition, _DEFAULT
+        )
+        return self._java(f"{_STATE}.StateStoreProviderId")(of, self._run)
+
+    def read(self, store: _Store, version: int, is_session: bool) -> None:
+        """Has the state read in this version."""
+        nothing = self._java("scala.Option").empty()
+        key, value = self._schemas(store)
+        found = self._object("StateStore").getReadOnly(
+            self._id(store),
+            key,
+            value,
+            self._encoder(key, is_session),
+            version,
+            nothing,
+            nothing,
+            False,
+            self._conf,
+            self._hadoop,
+            False,
+        )
+        found.release()
+
+    def _schemas(self, store: _Store) -> tuple[Any, Any]:
+        # Spark keeps them with the first partition only.
+        first = self._id(_Store(store.operator, 0))
+        name = f"{_STATE}.StateSchemaCompatibilityChecker"
+        defaults = self._object("StateSchemaCompatibilityChecker")
+        checker = self._java(name)(
+            first,
+            self._hadoop,
+            getattr(defaults, "$lessinit$greater$default$3")(),
+            getattr(defaults, "$lessinit$greater$default$4")(),
+            getattr(defaults, "$lessinit$greater$default$5")(),
+        )
+        schema = checker.readSchemaFile().head()
+        return schema.keySchema(), schema.valueSchema()
+
+    def _encoder(self, key: Any, is_session: bool) -> Any:
+        if not is_session:
+            return self._java(f"{_STATE}.NoPrefixKeyStateEncoderSpec")(key)
+        # Sessions of a key are looked for by all but the last column, their beginning.
+        columns = key.length() - 1
+        return self._java(f"{_STATE}.PrefixKeyScanStateEncoderSpec")(key, columns)
