@@ -23,7 +23,7 @@ from answers.oracle import Oracle, check_same, deployed, run
 from answers.random_pipelines import Pipeline, pipeline
 from answers.random_queries import duck_query, penstock_query
 
-EXAMPLES = int(os.environ.get("PENSTOCK_EXAMPLES", "12"))
+EXAMPLES = int(os.environ.get("PENSTOCK_EXAMPLES", "6"))
 SEED = int(os.environ.get("PENSTOCK_SEED", "1"))
 AT_ONCE = 6
 
