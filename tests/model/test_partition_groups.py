@@ -60,6 +60,10 @@ def test_a_stream_has_the_groups_of_a_query() -> None:
     assert network(None, EIGHT, EIGHT).groups("readings") == EIGHT
 
 
+def test_columns_may_be_written_in_any_case() -> None:
+    assert network(PartitionGroups(("HOME",), 8)).groups("readings") == EIGHT
+
+
 def test_two_queries_do_not_group_the_same_rows_differently() -> None:
     with pytest.raises(InputError, match="q1 and q0 group the same rows differently"):
         network(EIGHT, PartitionGroups(("home",), 9))

@@ -17,6 +17,7 @@ from penstock.spark.channels.channel import Writer
 from penstock.spark.channels.durable import create_once
 from penstock.spark.channels.manifest import ChannelFile, Manifest
 from penstock.spark.fragment_run import FragmentFolder
+from penstock.spark.node import Node
 from penstock.spark.sinks.batch import Batch
 from penstock.spark.sinks.channel_sink import ChannelSink
 from penstock.spark.warming import rehearse
@@ -170,16 +171,23 @@ class Troubled:
         return not self._left
 
 
+def started_in_trouble(
+    session: SparkSession, place: Place, monkeypatch: pytest.MonkeyPatch, times: int
+) -> tuple[Node, Troubled]:
+    trouble = Troubled(times)
+    monkeypatch.setattr(ChannelSink, "write", lambda *given: trouble(*given))
+    node = place.node(session)
+    place.start(node, 1)
+    return node, trouble
+
+
 def test_what_may_pass_is_tried_again(
     session: SparkSession,
     place: Place,
     undisturbed: Counter[tuple[object, ...]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    trouble = Troubled(times=2)
-    monkeypatch.setattr(ChannelSink, "write", lambda *given: trouble(*given))
-    node = place.node(session)
-    place.start(node, 1)
+    node, trouble = started_in_trouble(session, place, monkeypatch, times=2)
     await_that(place.is_finished, node)
     assert trouble.is_over
     assert place.rows() == undisturbed
@@ -192,10 +200,7 @@ def test_what_cannot_be_started_again_does_not_count_as_running(
     undisturbed: Counter[tuple[object, ...]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    trouble = Troubled(times=1)
-    monkeypatch.setattr(ChannelSink, "write", lambda *given: trouble(*given))
-    node = place.node(session)
-    place.start(node, 1)
+    node, trouble = started_in_trouble(session, place, monkeypatch, times=1)
     await_that(lambda: trouble.is_over)
     with monkeypatch.context() as patch:
         patch.setattr(FragmentFolder, "take_over", no_room)

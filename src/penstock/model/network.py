@@ -70,8 +70,10 @@ class Network:
 
     def groups(self, stream: str) -> PartitionGroups | None:
         """The groups in which the rows of a stream are kept; None where they are not."""
-        found = (query.groups for query in self.queries if query.stream == stream)
-        return next((groups for groups in found if groups is not None), None)
+        for query in self.queries:
+            if query.stream == stream and query.groups is not None:
+                return query.groups.over(self.shapes[stream].schema)
+        return None
 
     @cached_property
     def shapes(self) -> Mapping[str, Shape]:

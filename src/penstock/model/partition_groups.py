@@ -60,6 +60,10 @@ class PartitionGroups:
             found.update(range(first, last + 1))
         return frozenset(found)
 
+    def over(self, schema: Schema) -> PartitionGroups:
+        """The same with the columns called as ``schema`` does, whatever case they were written in."""
+        return PartitionGroups(tuple(schema[key].name for key in self.keys), self.count)
+
     def check(self, schema: Schema) -> None:
         """Raises if rows of ``schema`` cannot be shared out like this."""
         for key in self.keys:

@@ -33,22 +33,20 @@ class _Store:
     partition: int
 
 
-def preload(session: SparkSession, fragment: Fragment, checkpoint: Path, run: str) -> bool:
+def preload(session: SparkSession, fragment: Fragment, checkpoint: Path, run: str) -> None:
     """Reads the state of an aggregate as far as ``checkpoint`` has it, for the run of that number.
 
-    Nothing happens where tasks run in other processes than this one's Java, or for other operators;
-    whether anything has.
+    Nothing happens where tasks run in other processes than this one's Java, or for other operators.
     """
     aggregates = [one for one in fragment.operators if isinstance(one, Aggregate)]
     committed = last_entry(checkpoint / "commits")
     is_here = str(session.sparkContext.master).startswith("local[")
     if len(aggregates) != 1 or committed is None or not is_here:
-        return False
+        return
     spark = _Spark(session, checkpoint, run)
     is_session = isinstance(aggregates[0].window, SessionWindow)
     for store in _stores(checkpoint / "state"):
         spark.read(store, int(committed.name) + 1, is_session)
-    return True
 
 
 def _stores(state: Path) -> Iterator[_Store]:
