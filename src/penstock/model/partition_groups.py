@@ -61,7 +61,7 @@ class PartitionGroups:
         return frozenset(found)
 
     def over(self, schema: Schema) -> PartitionGroups:
-        """The same with the columns called as ``schema`` does, whatever case they were written in."""
+        """The same with the columns called as ``schema`` calls them, in whatever case written."""
         return PartitionGroups(tuple(schema[key].name for key in self.keys), self.count)
 
     def check(self, schema: Schema) -> None:
