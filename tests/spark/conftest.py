@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from itertools import count
@@ -75,3 +76,10 @@ def halfway(
     # As if it had been asked to free what nobody needs, and everybody needed everything.
     write_number(place.output.folder / "floor", 0)
     return folder
+
+
+@pytest.fixture
+def place(halfway: Path, network: Network, tmp_path: Path) -> Place:
+    """A copy of it, to go on from."""
+    shutil.copytree(halfway, tmp_path / "state")
+    return Place(tmp_path / "state", network)

@@ -5,7 +5,6 @@ One run is stopped halfway. Every case spoils one file of a copy of it and goes 
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -17,7 +16,6 @@ from one_fragment import OPTIONS, Place, entries_of
 from pyspark.sql import SparkSession
 
 from penstock.errors import PenstockError, RunError
-from penstock.model.network import Network
 from penstock.spark.checkpoints import newest
 from penstock.spark.node import Node
 from penstock.spark.state import StateFolder
@@ -113,12 +111,6 @@ CASES = [
     # Marks are empty, and a wrong count of rows is only shown.
     if damage is not flipped or not (name.startswith(("mark of a whole", "rows out", "epoch")))
 ]
-
-
-@pytest.fixture
-def place(halfway: Path, network: Network, tmp_path: Path) -> Place:
-    shutil.copytree(halfway, tmp_path / "state")
-    return Place(tmp_path / "state", network)
 
 
 def gone_on(place: Place, session: SparkSession) -> PenstockError | None:

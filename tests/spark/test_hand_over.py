@@ -6,10 +6,8 @@ the node's queries; what is on disk stays as it was at that moment.
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from threading import Event
 from typing import Any
 
@@ -17,7 +15,6 @@ import pytest
 from one_fragment import Place, await_that
 from pyspark.sql import SparkSession
 
-from penstock.model.network import Network
 from penstock.spark import checkpoints, fragment_run
 from penstock.spark.channels.channel import Writer
 from penstock.spark.fragment_run import FragmentFolder, FragmentRun
@@ -95,12 +92,6 @@ def nothing_left(session: SparkSession) -> Iterator[None]:
     yield
     for query in session.streams.active:
         query.stop()
-
-
-@pytest.fixture
-def place(halfway: Path, network: Network, tmp_path: Path) -> Place:
-    shutil.copytree(halfway, tmp_path / "state")
-    return Place(tmp_path / "state", network)
 
 
 def gone(node: Node, session: SparkSession, epoch: int) -> None:

@@ -15,7 +15,21 @@ import penstock as ps
 from penstock.control.home import Home
 from penstock.control.program import RunningSystem
 from penstock.spark.standalone import MASTER, StandaloneCluster
+from system.under_test import Rows, UnderTest
+from waiting import until
 
+# Hours of meters, each in little more than a second.
+METERS = """
+streams:
+  readings:
+    source: {generate: meters, homes: 20, speedup: 2880}
+    lateness: 2min
+queries:
+  hourly:
+    sql: >
+      SELECT home, window.end AS at, count(*) AS n
+      FROM readings GROUP BY home, window(ts, '1 hour')
+"""
 HOMES = 20
 HOURS_AFTER = 3
 
@@ -90,3 +104,47 @@ def test_nodes_on_a_spark_cluster(tmp_path: Path) -> None:
         assert all(one["utilisation"] > 0 for one in system.status()["nodes"])
     assert not list(working_in(cluster))
     assert not any(one.is_running() for one in processes.values()), "nothing of it is left"
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+def test_a_spark_cluster_loses_its_controller_and_its_master(tmp_path: Path) -> None:
+    system = UnderTest(tmp_path, 2, host="cluster")
+    try:
+        cluster = StandaloneCluster(system.home.path / "cluster", system.home.spark_settings)
+        system.submit("meters", METERS)
+        results_go_on(system)
+        before = pids_of(cluster)
+        system.kill_controller()
+        results_go_on(system)
+        system.restart_controller()
+        results_go_on(system)
+        assert pids_of(cluster) == before, "the next controller finds what there is"
+
+        epoch = system.epoch_of("hourly")
+        cluster.running()[MASTER].kill()
+        until(lambda: pids_of(cluster).get(MASTER, before[MASTER]) != before[MASTER], 120)
+        until(lambda: system.epoch_of("hourly") > epoch, 240, "it has a new owner")
+        until(lambda: system.is_up("hourly"), 240, "which runs it")
+        results_go_on(system)
+        counted_once(system.rows("hourly"))
+    finally:
+        system.stop()
+
+
+def results_go_on(system: UnderTest) -> None:
+    seen = system.count("hourly")
+    until(lambda: system.count("hourly") > seen, 120, "more results")
+
+
+def pids_of(cluster: StandaloneCluster) -> dict[str, int]:
+    return {name: process.pid for name, process in cluster.running().items()}
+
+
+def counted_once(rows: Rows) -> None:
+    """Both readings of every home and hour but the first, and no row twice."""
+    assert set(rows.values()) == {1}
+    hours = sorted({str(at) for _, at, _ in rows})
+    homes = {home for home, _, _ in rows}
+    assert len(homes) == HOMES
+    assert {(home, at, "2") for home in homes for at in hours[1:-1]} <= set(rows)

@@ -28,14 +28,15 @@ _DIGITS = 6
 class UnderTest:
     """One system and the ways to disturb it."""
 
-    def __init__(self, folder: Path, nodes: int) -> None:
+    def __init__(self, folder: Path, nodes: int, host: str | None = None) -> None:
+        self._host = host
         self.home = Home(folder / "home")
         self._specs = [NodeSpec(name, 1, 1 << 29) for name in "abcdef"[:nodes]]
         self.client = self._up()
         self.catalog = Catalog(self.home.catalog_url)
 
     def _up(self) -> Client:
-        return bring_up(self.home, self._specs, patience_s=240)
+        return bring_up(self.home, self._specs, patience_s=240, host=self._host)
 
     def submit(self, name: str, text: str) -> None:
         """Submits a deployment; everything it gives is kept for the test."""

@@ -19,6 +19,8 @@ _SIZES = {1_000: 1.0, 50_000: 2.0, 200_000: 2.0}
 
 _ROUND_S, _QUICK_ROUND_S = 30, 10
 _REST_S = 2.0
+_MEMORY_BYTES = 3 << 30
+"""Of each of two nodes; the stock side has a heap of 6 GiB."""
 _LOOK_EVERY_S = 0.05
 Say = Callable[[str], None]
 
@@ -81,7 +83,7 @@ queries:
 
 
 def _our_gaps(keys: int, moves: int, round_s: int) -> list[float]:
-    with live_system(2) as live:
+    with live_system(2, _MEMORY_BYTES) as live:
         results = _Results(live.channel("sessions"))
         live.client.submit("bench", "yaml", _deployment(keys, round_s), str(live.home.path))
         time.sleep(round_s)

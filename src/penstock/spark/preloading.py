@@ -23,6 +23,8 @@ from penstock.spark.checkpoint_files import last_entry
 
 _STATE = "org.apache.spark.sql.execution.streaming.state"
 _DEFAULT = "default"
+_MUCH_BYTES = 1 << 20
+"""On disk; in memory it is twenty times as much."""
 
 
 @dataclass(frozen=True)
@@ -39,14 +41,23 @@ def preload(session: SparkSession, fragment: Fragment, checkpoint: Path, run: st
     Nothing happens where tasks run in other processes than this one's Java, or for other operators.
     """
     aggregates = [one for one in fragment.operators if isinstance(one, Aggregate)]
-    committed = last_entry(checkpoint / "commits")
     is_here = str(session.sparkContext.master).startswith("local[")
-    if len(aggregates) != 1 or committed is None or not is_here:
+    if len(aggregates) != 1 or last_entry(checkpoint / "commits") is None or not is_here:
         return
-    spark = _Spark(session, checkpoint, run)
-    is_session = isinstance(aggregates[0].window, SessionWindow)
-    for store in _stores(checkpoint / "state"):
-        spark.read(store, int(committed.name) + 1, is_session)
+    spark = _Spark(session, checkpoint, run, isinstance(aggregates[0].window, SessionWindow))
+    spark.read_all(checkpoint)
+    if _bytes(checkpoint / "state") >= _MUCH_BYTES:
+        # Java makes room now, while the former owner still works, and not in the first batch.
+        spark.collect_garbage()
+        spark.read_all(checkpoint)
+
+
+def _bytes(state: Path) -> int:
+    """What the largest file of every store comes to: it holds all, where there is much."""
+    return sum(
+        max((file.stat().st_size for file in folder.iterdir()), default=0)
+        for folder in state.glob("[0-9]*/[0-9]*")
+    )
 
 
 def _stores(state: Path) -> Iterator[_Store]:
@@ -62,13 +73,14 @@ def _is_number(path: Path) -> bool:
 class _Spark:
     """The Java side."""
 
-    def __init__(self, session: SparkSession, checkpoint: Path, run: str) -> None:
+    def __init__(self, session: SparkSession, checkpoint: Path, run: str, is_session: bool) -> None:
         self._gateway: Any = session.sparkContext._gateway
         state: Any = session._jsparkSession.sessionState()
         self._conf = self._object("StateStoreConf").apply(state.conf())
         self._hadoop = state.newHadoopConf()
         self._root = f"file:{checkpoint.absolute()}/state"
         self._run = self._java("java.util.UUID").fromString(run)
+        self._is_session = is_session
 
     def _java(self, name: str) -> Any:
         return JavaClass(name, self._gateway._gateway_client)
@@ -82,15 +94,25 @@ class _Spark:
         )
         return self._java(f"{_STATE}.StateStoreProviderId")(of, self._run)
 
-    def read(self, store: _Store, version: int, is_session: bool) -> None:
-        """Has the state read in this version."""
+    def collect_garbage(self) -> None:
+        """Has Java look through all of its memory."""
+        self._java("java.lang.System").gc()
+
+    def read_all(self, checkpoint: Path) -> None:
+        """Has all state read in the last version that was committed."""
+        committed = last_entry(checkpoint / "commits")
+        assert committed is not None
+        for store in _stores(checkpoint / "state"):
+            self._read(store, int(committed.name) + 1)
+
+    def _read(self, store: _Store, version: int) -> None:
         nothing = self._java("scala.Option").empty()
         key, value = self._schemas(store)
         found = self._object("StateStore").getReadOnly(
             self._id(store),
             key,
             value,
-            self._encoder(key, is_session),
+            self._encoder(key),
             version,
             nothing,
             nothing,
@@ -116,8 +138,8 @@ class _Spark:
         schema = checker.readSchemaFile().head()
         return schema.keySchema(), schema.valueSchema()
 
-    def _encoder(self, key: Any, is_session: bool) -> Any:
-        if not is_session:
+    def _encoder(self, key: Any) -> Any:
+        if not self._is_session:
             return self._java(f"{_STATE}.NoPrefixKeyStateEncoderSpec")(key)
         # Sessions of a key are looked for by all but the last column, their beginning.
         columns = key.length() - 1

@@ -54,6 +54,8 @@ STREAMING = {
     # State is written whole, and let go of where its query has left, at these intervals: who takes
     # a fragment over reads less, and who gave it away has its memory back.
     "spark.sql.streaming.stateStore.maintenanceInterval": "10s",
+    # The version that is worked on is enough; who has to go back reads the one before again.
+    "spark.sql.streaming.maxBatchesToRetainInMemory": "1",
     "spark.sql.streaming.numRecentProgressUpdates": "20",
 }
 
@@ -160,7 +162,7 @@ def settings(options: SessionOptions, java: Java) -> dict[str, str]:
         "spark.sql.shuffle.partitions": str(options.cores),
         "spark.default.parallelism": str(options.cores),
         "spark.driver.memory": f"{heap_bytes(options.memory_bytes) // _MEBIBYTE}m",
-        "spark.driver.extraJavaOptions": shlex.join(_java_options(java)),
+        "spark.driver.extraJavaOptions": shlex.join(_java_options(java, options)),
         "spark.ui.enabled": "false" if options.ui_port is None else "true",
         "spark.ui.port": str(options.ui_port or 4040),
         "spark.port.maxRetries": "0" if options.ui_port is not None else "16",
@@ -168,14 +170,17 @@ def settings(options: SessionOptions, java: Java) -> dict[str, str]:
     }
 
 
-def _java_options(java: Java) -> tuple[str, ...]:
+def _java_options(java: Java, options: SessionOptions) -> tuple[str, ...]:
     archive = archive_options(java, spark_home(), cache_directory(os.environ))
-    # A node is one of several on its machine: one collector thread that gives memory back.
+    # A node is one of several on its machine: one collector thread that gives memory back. Every
+    # batch makes state anew, which should be gone before it counts as old: the young get half.
     return (
         *archive,
         "-XX:+UseSerialGC",
-        "-XX:MinHeapFreeRatio=20",
-        "-XX:MaxHeapFreeRatio=40",
+        f"-Xms{heap_bytes(options.memory_bytes) // 2 // _MEBIBYTE}m",
+        "-XX:NewRatio=1",
+        "-XX:MinHeapFreeRatio=30",
+        "-XX:MaxHeapFreeRatio=60",
         "-XX:ReservedCodeCacheSize=128m",
         "-Duser.timezone=UTC",
     )

@@ -198,12 +198,12 @@ def _are_finished(units: Sequence[Mapping[str, Any]]) -> bool:
 
 
 @contextmanager
-def live_system(nodes: int) -> Iterator[LiveSystem]:
-    """A system of so many nodes with a core each, gone at the end."""
+def live_system(nodes: int, memory_bytes: int = _MEMORY_BYTES) -> Iterator[LiveSystem]:
+    """A system of so many nodes with a core and this memory each, gone at the end."""
     names = [f"n{number}" for number in range(1, nodes + 1)]
     with tempfile.TemporaryDirectory(prefix="penstock-study-") as folder:
         home = Home(Path(folder) / "system")
-        client = bring_up(home, [NodeSpec(name, 1, _MEMORY_BYTES) for name in names])
+        client = bring_up(home, [NodeSpec(name, 1, memory_bytes) for name in names])
         try:
             yield LiveSystem(client, home, names)
         finally:
