@@ -55,7 +55,8 @@ core: $(READY)
 	$(IN_MEMORY) $(BIN)/pytest -m core -n auto --dist worksteal
 
 soak: $(READY) ## Disturb a system for minutes; again with SEED=…, longer with MINUTES=…
-	PENSTOCK_SEED=$(SEED) PENSTOCK_MINUTES=$(MINUTES) $(BIN)/pytest -m soak -s
+	$(if $(SEED),PENSTOCK_SEED=$(SEED)) $(if $(MINUTES),PENSTOCK_MINUTES=$(MINUTES)) \
+		$(BIN)/pytest -m soak -s tests/system
 
 bench: $(READY) ## Measure this machine; ratios inside one run
 	@$(BIN)/penstock bench all
