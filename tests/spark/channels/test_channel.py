@@ -308,6 +308,15 @@ class TestFreeing:
         commit(writer, 6)
         assert channel.sequences() == [3, 4, 5, 6]
 
+    def test_and_batches_without_rows_up_to_another(
+        self, channel: Channel, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("penstock.spark.channels.channel.RETAINED_BATCHES", 3)
+        writer = Writer(channel, 1, retained_rows=100)
+        for batch_id in range(10):
+            writer.commit(batch_id, [])
+        assert channel.sequences() == [7, 8, 9]
+
     def test_a_reader_that_is_forgotten_holds_nothing(self, channel: Channel) -> None:
         for reader in ("one", "other"):
             channel.register(reader)

@@ -39,6 +39,7 @@ from penstock.spark.channels.manifest import ChannelFile, Manifest
 _ENTRY = re.compile(r"(\d{8,})\.json")
 _FILE = re.compile(r"(\d{10,})-\d+-\d+\.parquet")
 _STAGING = re.compile(r"\.staging-(\d+)-\d+")
+RETAINED_BATCHES = 2_000
 _MUST_STOP = "This writer is no longer the owner and must stop."
 
 
@@ -209,7 +210,8 @@ class Writer:
 
     Committing the same batch twice is a no-op; once a writer with a higher epoch has opened the
     channel, commits of this one are refused. What nobody has registered to read is kept for those
-    who may only be about to, or, with ``retained_rows``, as far as the newest so many rows.
+    who may only be about to, or, with ``retained_rows``, as far as the newest so many rows, in at
+    most ``RETAINED_BATCHES`` batches: many have no rows at all.
     """
 
     def __init__(self, channel: Channel, epoch: int, retained_rows: int | None = None) -> None:
@@ -331,9 +333,9 @@ class Writer:
         if self._retained_rows is None:
             return 0
         rows = 0
-        for sequence in sorted(self._kept, reverse=True):
-            rows += self._kept[sequence]
-            if rows > self._retained_rows:
+        for count, (sequence, more) in enumerate(reversed(self._kept.items())):
+            rows += more
+            if rows > self._retained_rows or count == RETAINED_BATCHES:
                 return sequence + 1
         return 0
 
