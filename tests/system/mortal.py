@@ -11,7 +11,8 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,23 +30,38 @@ class Steps:
 
     def __init__(self, folder: Path, who: str) -> None:
         self._folder, self._who = folder, who
+        self._is_aside = False
 
     def reached(self, step: str) -> None:
         path = self._folder / step
-        if not path.exists() or path.read_text() != self._who:
+        if self._is_aside or not path.exists() or path.read_text() != self._who:
             return
         path.unlink()
         print(f"dies at: {step}", flush=True)
         os.killpg(0, signal.SIGKILL)
 
-    def guard(self, owner: Any, name: str, before: str = "", after: str = "") -> None:
-        """Puts steps around something that is called."""
+    @contextmanager
+    def _aside(self) -> Iterator[None]:
+        self._is_aside = True
+        try:
+            yield
+        finally:
+            self._is_aside = False
+
+    def guard(
+        self, owner: Any, name: str, before: str = "", after: str = "", *, aside: bool = False
+    ) -> None:
+        """Puts steps around something that is called.
+
+        What is done ``aside``, to be ready, comes to many steps without being at any of them.
+        """
         real: Callable[..., Any] = getattr(owner, name)
 
         def call(*given: Any, **also: Any) -> Any:
             if before:
                 self.reached(before)
-            done = real(*given, **also)
+            with self._aside() if aside else nullcontext():
+                done = real(*given, **also)
             if after:
                 self.reached(after)
             return done
@@ -60,8 +76,8 @@ def guard_node(steps: Steps) -> None:
     from penstock.spark.fragment_run import FragmentFolder
     from penstock.spark.node import Node
 
-    steps.guard(worker, "rehearse", before="rehearse")
-    steps.guard(Node, "arm", before="arm", after="armed")
+    steps.guard(worker, "rehearse", before="rehearse", aside=True)
+    steps.guard(Node, "arm", before="arm", after="armed", aside=True)
     steps.guard(Node, "release", before="release", after="released")
     steps.guard(FragmentFolder, "claim", after="claim")
     steps.guard(checkpoints, "_fill", after="take over")
