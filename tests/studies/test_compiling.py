@@ -26,7 +26,7 @@ def _loops() -> Iterator[CPUDispatcher]:
 
 
 def _has_kept_code(loop: CPUDispatcher) -> bool:
-    """Whether its machine code is on disk for the next process."""
+    """Whether its machine code is on disk for the next process, made from the sources of now."""
     return bool(loop._cache._cache_file._load_index())
 
 

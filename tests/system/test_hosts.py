@@ -18,11 +18,12 @@ from penstock.spark.standalone import MASTER, StandaloneCluster
 from system.under_test import Rows, UnderTest
 from waiting import until
 
+HOMES = 20
 # Hours of meters, each in little more than a second.
-METERS = """
+METERS = f"""
 streams:
   readings:
-    source: {generate: meters, homes: 20, speedup: 2880}
+    source: {{generate: meters, homes: {HOMES}, speedup: 2880}}
     lateness: 2min
 queries:
   hourly:
@@ -30,7 +31,6 @@ queries:
       SELECT home, window.end AS at, count(*) AS n
       FROM readings GROUP BY home, window(ts, '1 hour')
 """
-HOMES = 20
 HOURS_AFTER = 3
 
 

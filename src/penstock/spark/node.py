@@ -177,8 +177,8 @@ class Node:
         """Gets a fragment to the point where it only waits for its turn.
 
         Its query is planned and started, held before it looks at its checkpoint, and as much of its
-        state as there is by now is read. A fragment
-        that reads from Kafka cannot be held, and one that has not had a batch yet need not.
+        state as there is by now is read. A fragment that reads from Kafka cannot be held, and one
+        that has not had a batch yet need not.
         """
         if not all(is_channel(network, name) for name in fragment.inputs):
             return
