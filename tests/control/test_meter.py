@@ -45,6 +45,18 @@ def test_use_is_that_since_the_last_sample(monkeypatch) -> None:
     assert meter.sample() == NodeUse(0.0, 400, 500)
 
 
+def test_memory_counts_from_the_second_look_at_a_process(monkeypatch) -> None:
+    monkeypatch.setattr(psutil, "LINUX", True)
+    java, forked = MadeUpProcess(1, 0.0, 500, 400), MadeUpProcess(2, 0.0, 500, 400)
+    tree = [java]
+    meter = NodeMeter(1, lambda: tree)
+    assert meter.sample().memory_bytes == 400
+    tree.append(forked)
+    assert meter.sample().memory_bytes == 400, "what it has is its parent's"
+    forked.resident, forked.own = 3, 2
+    assert meter.sample().memory_bytes == 402
+
+
 def test_without_proportional_memory_resident_memory_stands_in(monkeypatch) -> None:
     monkeypatch.setattr(psutil, "LINUX", False)
     meter = NodeMeter(1, lambda: [MadeUpProcess(1, 0.0, 500, 400)])

@@ -16,6 +16,7 @@ from penstock.bench.report import Case, limited
 from penstock.errors import RunError
 
 _GIBIBYTE = 1 << 30
+_BETWEEN_LOOKS_S = 0.1
 FLAGSHIP = Path(__file__).parents[3] / "examples" / "ami" / "ami.yaml"
 
 
@@ -41,7 +42,7 @@ def _watched(folder: Path) -> list[Case]:
             first_s = time.monotonic() - started_s
         peak_rss = max(peak_rss, total(process.pid, resident_bytes))
         peak_pss = max(peak_pss, total(process.pid, own_bytes))
-        time.sleep(0.25)
+        time.sleep(_BETWEEN_LOOKS_S)
     if process.returncode or first_s is None:
         assert process.stderr is not None
         raise RunError(f"the flagship failed: {process.stderr.read().decode()}")

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import psutil
 
+_SETTLED_S = 0.05
+
 
 def total(pid: int, of: Callable[[psutil.Process], float]) -> float:
-    """The sum of something over a process and all below it."""
-    return sum(_asked(one, of) for one in _tree(pid))
+    """The sum of something over a process and all below it.
+
+    A process that was forked only now still has its parent's memory, all of it: it is asked a
+    moment later, when it has become what it was forked for.
+    """
+    tree = _tree(pid)
+    time.sleep(_SETTLED_S)
+    return sum(_asked(one, of) for one in tree)
 
 
 def resident_bytes(process: psutil.Process) -> int:

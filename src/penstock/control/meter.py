@@ -53,8 +53,11 @@ class NodeMeter:
         self._busy_s, resident, own = {}, 0, 0
         for process in self._processes():
             measured = _measured(process)
-            if measured is not None:
-                self._busy_s[process.pid], one_resident, one_own = measured
+            if measured is None:
+                continue
+            self._busy_s[process.pid], one_resident, one_own = measured
+            # Forked only now, it still has its parent's memory, all of it.
+            if not before or process.pid in before:
                 resident, own = resident + one_resident, own + one_own
         # What a process did before it was first seen, or after it was last seen, does not count.
         worked_s = sum(busy - before.get(pid, busy) for pid, busy in self._busy_s.items())

@@ -18,6 +18,7 @@ from penstock.spark.archive import archive_options, spark_home
 from penstock.spark.cluster_nodes import await_executor, cluster_settings
 from penstock.spark.heap import heap_bytes
 from penstock.spark.java import Java, cache_directory, find_java
+from penstock.spark.local_files import use_local_files
 
 _MEBIBYTE = 1 << 20
 
@@ -118,6 +119,7 @@ def start_session(name: str, options: SessionOptions, log: Path | None = None) -
     session.sparkContext.setLogLevel("WARN" if log else "ERROR")
     _hush(session)
     _drop_hadoop_defaults(session)
+    use_local_files(session)
     return session
 
 
