@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from threading import Lock
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from penstock.model.types import DataType, common_type
 from penstock.spark.ddl import spark_ddl
 
 _KEYS_AT_ONCE = 500
+_ONE_AT_A_TIME = Lock()
 
 SQL_TYPES: dict[DataType, sa.types.TypeEngine[Any]] = {
     DataType.BOOLEAN: sa.Boolean(),
@@ -98,7 +100,13 @@ def _found_rows(rows: pa.Table, operator: SqlRead, key_types: list[DataType]) ->
     return pa.table(arrays, names=[given for given, _ in columns])
 
 
-@lru_cache
 def engine_of(url: str) -> sa.Engine:
     """The connection pool of a database, one a process."""
+    # Threads that asked at once would each make one, and all but one be lost with open connections.
+    with _ONE_AT_A_TIME:
+        return _made_engine(url)
+
+
+@lru_cache
+def _made_engine(url: str) -> sa.Engine:
     return sa.create_engine(url, pool_pre_ping=True)

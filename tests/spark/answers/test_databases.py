@@ -18,6 +18,7 @@ from penstock.lang.deployment import parse_deployment
 from penstock.model.operators import Input, SqlWrite
 from penstock.model.schema import Schema, Shape
 from penstock.model.sources import Database
+from penstock.spark.lookup import engine_of
 from penstock.spark.sinks.batch import Batch
 from penstock.spark.sinks.database_sink import TableSink
 from postgres import temporary_postgres
@@ -116,9 +117,21 @@ def test_a_batch_offered_twice_is_written_once(session: SparkSession, tmp_path: 
     for _ in range(2):
         for number in (0, 1, 1, 0):
             TableSink(write, "writer", 1).write(rows, Batch(number))
-    with sa.create_engine(url).connect() as connection:
+    with engine_of(url).connect() as connection:
         count = connection.execute(sa.text("SELECT count(*) FROM loads")).scalar()
     assert count == 4
+
+
+def test_a_process_has_one_pool_of_connections(tmp_path: Path) -> None:
+    barrier = Barrier(8)
+
+    def asked(at: int) -> sa.Engine:
+        barrier.wait()
+        return engine_of(f"sqlite:///{tmp_path}/{at // 8}.db")
+
+    with ThreadPoolExecutor(8) as threads:
+        engines = list(threads.map(asked, range(80)))
+    assert len(set(map(id, engines))) == 10
 
 
 def test_many_begin_to_write_at_once(url: str) -> None:
