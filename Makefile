@@ -25,6 +25,9 @@ unexport PYTHONDONTWRITEBYTECODE
 IN_MEMORY = $(shell df -Pk /dev/shm 2>/dev/null \
 	| awk 'NR == 2 && $$4 > 1024 * 1024 { print "TMPDIR=/dev/shm" }')
 
+# Tests start Java some fifty times, for seconds each: thorough compilation would never pay.
+SHORT_LIVED = JAVA_TOOL_OPTIONS="$$JAVA_TOOL_OPTIONS -XX:TieredStopAtLevel=1"
+
 .DEFAULT_GOAL := help
 .PHONY: help run test check lint types layers core soak bench setup format lock clean
 
@@ -36,7 +39,7 @@ run: $(READY) ## Run the example: nodes, queries, live table
 	@$(BIN)/penstock run examples/ami/ami.yaml
 
 test: check ## Everything that is tested, with Spark
-	$(BIN)/pytest -m "spark or system"
+	$(SHORT_LIVED) $(BIN)/pytest -m "spark or system"
 
 check: $(READY) ## Lint, types, layers and the tests that need no Spark
 	@$(MAKE) --no-print-directory --jobs=2 lint types layers core
