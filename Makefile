@@ -25,7 +25,7 @@ unexport PYTHONDONTWRITEBYTECODE
 IN_MEMORY = $(shell df -Pk /dev/shm 2>/dev/null \
 	| awk 'NR == 2 && $$4 > 1024 * 1024 { print "TMPDIR=/dev/shm" }')
 
-# Tests start Java some fifty times, for seconds each: thorough compilation would never pay.
+# Tests start Java again and again, for seconds each: thorough compilation would not pay.
 SHORT_LIVED = JAVA_TOOL_OPTIONS="$$JAVA_TOOL_OPTIONS -XX:TieredStopAtLevel=1"
 
 .DEFAULT_GOAL := help
