@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from py4j.java_gateway import JavaClass
-from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from penstock.spark.archive import archive_options, spark_home
 from penstock.spark.cluster_nodes import await_executor, cluster_settings
+from penstock.spark.hadoop_defaults import drop_hadoop_defaults
 from penstock.spark.heap import heap_bytes
 from penstock.spark.java import Java, cache_directory, find_java
 from penstock.spark.local_files import use_local_files
@@ -90,9 +90,6 @@ ROWS = {
 # Batches that take longer than their interval: shown by penstock status.
 _TOLD_BY_US = ("org.apache.spark.sql.execution.streaming.runtime.ProcessingTimeExecutor",)
 
-_HADOOP = "spark.hadoop."
-_BUFFER = "io.file.buffer.size"
-
 LOOPBACK = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -118,8 +115,8 @@ def start_session(name: str, options: SessionOptions, log: Path | None = None) -
         await_executor(session, name)
     session.sparkContext.setLogLevel("WARN" if log else "ERROR")
     _hush(session)
-    _drop_hadoop_defaults(session)
     use_local_files(session)
+    drop_hadoop_defaults(session)
     return session
 
 
@@ -131,28 +128,6 @@ def _hush(session: SparkSession) -> None:
     level = JavaClass("org.apache.logging.log4j.Level", client).ERROR
     for name in _TOLD_BY_US:
         JavaClass("org.apache.logging.log4j.core.config.Configurator", client).setLevel(name, level)
-
-
-def _drop_hadoop_defaults(session: SparkSession) -> None:
-    """Leaves of Hadoop's configuration what is set for the session, as ``spark.hadoop.…``.
-
-    Spark copies all of it several times for every batch, and sends it to tasks with every operator
-    that has state; nearly all of it are 1,200 defaults that the code has built in anyway.
-    """
-    # Its first use would bring the defaults back.
-    context = session.sparkContext
-    gateway = SparkContext._gateway
-    assert gateway is not None
-    JavaClass("org.apache.hadoop.mapred.JobConf", gateway._gateway_client)(False)
-    known = context._jsc.hadoopConfiguration()
-    kept = {_BUFFER: known.get(_BUFFER)} | {
-        key.removeprefix(_HADOOP): value
-        for key, value in context.getConf().getAll()
-        if key.startswith(_HADOOP)
-    }
-    known.clear()
-    for key, value in kept.items():
-        known.set(key, value)
 
 
 def settings(options: SessionOptions, java: Java) -> dict[str, str]:
