@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from penstock.spark.archive import archive_options, spark_home
 from penstock.spark.cluster_nodes import await_executor, cluster_settings
 from penstock.spark.hadoop_defaults import drop_hadoop_defaults
-from penstock.spark.heap import heap_bytes
+from penstock.spark.heap import first_heap_bytes, heap_bytes
 from penstock.spark.java import Java, cache_directory, find_java
 from penstock.spark.local_files import use_local_files
 
@@ -154,7 +154,7 @@ def _java_options(java: Java, options: SessionOptions) -> tuple[str, ...]:
     return (
         *archive,
         "-XX:+UseSerialGC",
-        f"-Xms{heap_bytes(options.memory_bytes) // 2 // _MEBIBYTE}m",
+        f"-Xms{first_heap_bytes(options.memory_bytes) // _MEBIBYTE}m",
         "-XX:NewRatio=1",
         "-XX:MinHeapFreeRatio=30",
         "-XX:MaxHeapFreeRatio=60",
