@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 from one_fragment import DEPLOYMENT, Place, await_that, entries_of, with_small_batches
+from py4j.java_gateway import JavaClass
 from pyspark.sql import SparkSession
 
 from penstock.lang.deployment import parse_deployment
@@ -83,3 +85,10 @@ def place(halfway: Path, network: Network, tmp_path: Path) -> Place:
     """A copy of it, to go on from."""
     shutil.copytree(halfway, tmp_path / "state")
     return Place(tmp_path / "state", network)
+
+
+@pytest.fixture
+def java(session: SparkSession) -> Callable[[str], Any]:
+    """A class of the session's Java, by its whole name."""
+    gateway: Any = session.sparkContext._gateway
+    return lambda name: JavaClass(name, gateway._gateway_client)

@@ -5,19 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from py4j.java_gateway import JavaClass
 from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
-
-
-def _java(session: SparkSession, name: str) -> Any:
-    gateway: Any = session.sparkContext._gateway
-    return JavaClass(name, gateway._gateway_client)
 
 
 def _of_a_batch(session: SparkSession) -> Any:
@@ -31,10 +26,12 @@ def test_a_batch_copies_only_what_was_set(session: SparkSession) -> None:
     assert settings.get("io.file.buffer.size") == "65536"
 
 
-def test_classes_with_defaults_of_their_own_do_not_bring_any(session: SparkSession) -> None:
-    _java(session, "org.apache.hadoop.mapred.JobConf")(False)
-    _java(session, "org.apache.hadoop.hdfs.HdfsConfiguration").init()
-    assert _java(session, "org.apache.hadoop.conf.Configuration")().size() > 1000
+def test_classes_with_defaults_of_their_own_do_not_bring_any(
+    session: SparkSession, java: Callable[[str], Any]
+) -> None:
+    java("org.apache.hadoop.mapred.JobConf")(False)
+    java("org.apache.hadoop.hdfs.HdfsConfiguration").init()
+    assert java("org.apache.hadoop.conf.Configuration")().size() > 1000
     assert _of_a_batch(session).size() < 100
 
 

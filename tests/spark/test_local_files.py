@@ -7,18 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from py4j.java_gateway import JavaClass
 from pyspark.sql import SparkSession
 
 from waiting import until
 
 pytestmark = pytest.mark.spark
-
-
-@pytest.fixture
-def java(session: SparkSession) -> Callable[[str], Any]:
-    gateway: Any = session.sparkContext._gateway
-    return lambda name: JavaClass(name, gateway._gateway_client)
 
 
 def _commands(java: Callable[[str], Any], folder: Path, work: Callable[[], None]) -> list[str]:

@@ -19,7 +19,7 @@ def heap_bytes(memory_bytes: int) -> int:
 
 
 def first_heap_bytes(memory_bytes: int) -> int:
-    """What Java has from the start: half, or more where 384 MiB are less than that.
+    """What Java has from the start: half of its heap, or all but 384 MiB where that is more.
 
     It goes through all of its memory before it takes more of it, so with much state every step
     would be a pause; where there is little, what is not needed is better not taken.
