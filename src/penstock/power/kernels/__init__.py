@@ -1,0 +1,1 @@
+"""The inner loops of cuts, compiled; only what is in here makes them compile again."""

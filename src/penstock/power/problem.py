@@ -1,0 +1,245 @@
+"""Queries as chains, the devices that hear their results, and the broadcast between them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+from penstock.errors import InputError, listed, suggestion
+
+SORTED, INDEXED, WEIGHTED = "sorted", "indexed", "weighted"
+ORGANISATIONS = (SORTED, INDEXED, WEIGHTED)
+STREAM_JOIN = "join"
+SHIPPED_KINDS = ("select", "project", "aggregate", "join-table")
+CHAIN_KINDS = (*SHIPPED_KINDS, STREAM_JOIN)
+
+
+@dataclass(frozen=True)
+class Broadcast:
+    """The channel, how results are arranged on it, and what it carries beside them.
+
+    ``cycle_s`` is the source time whose results one cycle carries; energies are those of one cycle.
+
+    >>> Broadcast("sorted", bandwidth_per_s=0)
+    Traceback (most recent call last):
+    penstock.errors.InputError: the broadcast has the bandwidth 0. Give more than zero.
+    """
+
+    organisation: str
+    bandwidth_per_s: float
+    cycle_s: float = 1.0
+    raw_cut: bool = True
+    power_up_j: float = 0.0
+    index_entry_bytes: float = 0.0
+    descriptor_bytes: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.organisation not in ORGANISATIONS:
+            raise InputError(
+                f"the broadcast has the organisation {self.organisation}; "
+                f"there are {listed(ORGANISATIONS)}",
+                hint=suggestion(self.organisation, ORGANISATIONS),
+            )
+        what = "the broadcast"
+        _check_above_zero(what, "bandwidth", self.bandwidth_per_s)
+        _check_above_zero(what, "cycle", self.cycle_s)
+        _check_at_least_zero(what, "power_up", self.power_up_j)
+        _check_at_least_zero(what, "index_entry", self.index_entry_bytes)
+        _check_at_least_zero(what, "descriptor", self.descriptor_bytes)
+
+
+@dataclass(frozen=True)
+class ChainSource:
+    """Where a chain begins: tuples per second, and the bytes of each."""
+
+    name: str
+    rate_per_s: float
+    tuple_bytes: float
+
+    def __post_init__(self) -> None:
+        _check_at_least_zero(f"source {self.name}", "rate", self.rate_per_s)
+        _check_at_least_zero(f"source {self.name}", "tuple_bytes", self.tuple_bytes)
+
+
+@dataclass(frozen=True)
+class DeviceProfile:
+    """What a device says of itself when it registers: cycles per second, watts, joules.
+
+    >>> DeviceProfile("d1", 0, 0.16, 1.0)
+    Traceback (most recent call last):
+    penstock.errors.InputError: device d1 has the speed 0. Give more than zero.
+    """
+
+    name: str
+    speed_per_s: float
+    processing_w: float
+    receiving_w: float
+    battery_j: float | None = None
+
+    def __post_init__(self) -> None:
+        what = f"device {self.name}"
+        _check_above_zero(what, "speed", self.speed_per_s)
+        _check_at_least_zero(what, "processing_power", self.processing_w)
+        _check_at_least_zero(what, "receiving_power", self.receiving_w)
+        if self.battery_j is not None:
+            _check_above_zero(what, "battery", self.battery_j)
+
+
+@dataclass(frozen=True)
+class ChainOperator:
+    """An operator of a chain: cycles per input tuple, output over input tuples, the same of sizes.
+
+    A ``kind`` of ``join`` is a join with another stream: only the server has both.
+    """
+
+    cycles: float
+    selectivity: float = 1.0
+    projectivity: float = 1.0
+    kind: str = ""
+    name: str = ""
+
+    @property
+    def stays_on_server(self) -> bool:
+        return self.kind == STREAM_JOIN
+
+    @property
+    def label(self) -> str:
+        """What tables call it, as far as it has been told."""
+        return self.name or self.kind
+
+
+def operator_label(at: int, operator: ChainOperator, query: str) -> str:
+    """An operator as errors call it, counted from 1.
+
+    >>> operator_label(0, ChainOperator(1.0, name="profit"), "q1")
+    'operator 1 (profit) of query q1'
+    """
+    return f"operator {at + 1}{f' ({operator.label})' if operator.label else ''} of query {query}"
+
+
+@dataclass(frozen=True)
+class ChainQuery:
+    """A chain of operators from its source to its root, and the devices that want its result.
+
+    ``cut`` settles how many operators stay on the server; None leaves that to the planner.
+    """
+
+    name: str
+    source: str
+    devices: tuple[str, ...]
+    operators: tuple[ChainOperator, ...]
+    cut: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.devices:
+            raise InputError(f"query {self.name} has no devices", hint="Name who hears its result.")
+        if len(set(self.devices)) != len(self.devices):
+            twice = next(name for name in self.devices if self.devices.count(name) > 1)
+            raise InputError(f"query {self.name} names device {twice} twice", hint="Remove one.")
+        for at, operator in enumerate(self.operators):
+            check_operator(self.operator_label(at), operator)
+        if self.cut is not None:
+            self._check_cut(self.cut)
+
+    def operator_label(self, at: int) -> str:
+        """The operator at this position as errors call it."""
+        return operator_label(at, self.operators[at], self.name)
+
+    def _check_cut(self, cut: int) -> None:
+        if not 0 <= cut <= len(self.operators):
+            raise InputError(
+                f"query {self.name} has the cut {cut} and {len(self.operators)} operators",
+                hint="A cut is the number of operators that stay on the server.",
+            )
+        if cut < self.least_cut:
+            raise InputError(
+                f"query {self.name} has the cut {cut}, which ships "
+                f"{self.operator_label(self.least_cut - 1)} to a device: it joins another stream, "
+                "which only the server has",
+                hint=f"Give a cut of at least {self.least_cut}, or join a table instead.",
+            )
+
+    @property
+    def least_cut(self) -> int:
+        """The first cut that leaves every join of streams on the server."""
+        joins = [at for at, operator in enumerate(self.operators) if operator.stays_on_server]
+        return joins[-1] + 1 if joins else 0
+
+
+@dataclass(frozen=True)
+class PowerProblem:
+    """Which cut is best for every query? All that is known to answer it."""
+
+    broadcast: Broadcast
+    sources: tuple[ChainSource, ...]
+    devices: tuple[DeviceProfile, ...]
+    queries: tuple[ChainQuery, ...]
+
+    def __post_init__(self) -> None:
+        if not self.queries:
+            raise InputError("no queries", hint="Give at least one under queries:.")
+        for query in self.queries:
+            self.check_query(query)
+
+    @cached_property
+    def source_by_name(self) -> dict[str, ChainSource]:
+        return {source.name: source for source in self.sources}
+
+    @cached_property
+    def device_by_name(self) -> dict[str, DeviceProfile]:
+        return {device.name: device for device in self.devices}
+
+    def listeners(self, query: ChainQuery) -> list[DeviceProfile]:
+        """The profiles of all who hear the result of ``query``."""
+        return [self.device_by_name[name] for name in query.devices]
+
+    def cuts_of(self, query: ChainQuery) -> range:
+        """The cuts that are allowed, from the source to the root; raises where there is none."""
+        if query.cut is not None:
+            least, most = query.cut, query.cut
+        else:
+            least, most = query.least_cut, len(query.operators)
+        if not self.broadcast.raw_cut:
+            least = max(1, least)
+        if least > most:
+            raise InputError(
+                f"query {query.name} can only be cut at its source, and raw_cut is false",
+                hint="Give it an operator that stays on the server, or set raw_cut: true.",
+            )
+        return range(least, most + 1)
+
+    def check_query(self, query: ChainQuery) -> None:
+        """Raises where a query names what is not there, or cannot be cut."""
+        for kind, names, known in (
+            ("source", (query.source,), self.source_by_name),
+            ("device", query.devices, self.device_by_name),
+        ):
+            for name in names:
+                if name not in known:
+                    raise InputError(
+                        f"query {query.name} names the {kind} {name}; there are {listed(known)}",
+                        hint=suggestion(name, known),
+                    )
+        self.cuts_of(query)
+
+
+def check_operator(what: str, operator: ChainOperator) -> None:
+    """Raises where the numbers or the kind of an operator make no sense."""
+    for key in ("cycles", "selectivity", "projectivity"):
+        _check_at_least_zero(what, key, getattr(operator, key))
+    if operator.kind and operator.kind not in CHAIN_KINDS:
+        raise InputError(
+            f"{what} is of kind {operator.kind}; the kinds are {listed(CHAIN_KINDS)}",
+            hint=suggestion(operator.kind, CHAIN_KINDS),
+        )
+
+
+def _check_above_zero(what: str, key: str, value: float) -> None:
+    if not 0 < value < math.inf:
+        raise InputError(f"{what} has the {key} {value:g}", hint="Give more than zero.")
+
+
+def _check_at_least_zero(what: str, key: str, value: float) -> None:
+    if not 0 <= value < math.inf:
+        raise InputError(f"{what} has the {key} {value:g}", hint="Give zero or more.")
