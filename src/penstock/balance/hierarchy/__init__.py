@@ -1,0 +1,1 @@
+"""Neighbours in a tree of nodes that negotiate who runs which operators."""
