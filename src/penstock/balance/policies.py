@@ -8,12 +8,12 @@ import numpy as np
 
 from penstock.balance import pairwise, rivals
 from penstock.balance.domains import in_domains
+from penstock.balance.global_correlation import global_assignment
 from penstock.balance.grouping import in_groups
 from penstock.balance.plan import MovePlan, move_plan
 from penstock.balance.scope import Scope
 from penstock.balance.situation import HOMELESS, Situation, Thresholds
 from penstock.errors import InputError, listed, suggestion
-from penstock.place.correlation import global_assignment
 
 OutOfTime = Callable[[], bool]
 Policy = Callable[[Situation, Thresholds, np.random.Generator], MovePlan]
