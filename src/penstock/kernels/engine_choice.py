@@ -1,0 +1,56 @@
+"""Which engine runs a fragment, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from penstock.errors import InputError
+from penstock.kernels.window_plan import NotLight, WindowPlan, plan_windows
+from penstock.model.engines import EngineName
+from penstock.model.fragments import Fragment
+from penstock.model.network import Network
+from penstock.model.windows import SessionWindow
+
+
+@dataclass(frozen=True)
+class EngineChoice:
+    """An engine and the reason for it; ``plan`` is how kernels run the fragment, if they do."""
+
+    engine: EngineName
+    reason: str
+    plan: WindowPlan | None = None
+
+
+def choose_engine(
+    network: Network, fragment: Fragment, default: EngineName | None = None
+) -> EngineChoice:
+    """The engine that the queries behind a fragment ask for; light if they do not and it can be.
+
+    Refused if one asks for light and kernels cannot run the fragment that gives its result.
+    ``default`` is what those get who do not ask.
+    """
+    behind = network.queries_behind[fragment.output]
+    asked = {query.name: query.engine for query in behind if query.engine}
+    native = [name for name, engine in asked.items() if engine == "native"]
+    if native:
+        return EngineChoice("native", f"{native[0]} asks for it")
+    planned = plan_windows(fragment)
+    if isinstance(planned, NotLight):
+        for query in network.queries:
+            if query.engine == "light" and query.name in fragment.queries:
+                raise InputError(
+                    f"query {query.name} asks for the light engine, which cannot run it: "
+                    f"{planned.reason}",
+                    hint="Leave engine out, or say engine: native.",
+                )
+        return EngineChoice("native", planned.reason)
+    if default == "native" and "light" not in asked.values():
+        return EngineChoice("native", "this node runs all queries so")
+    what = "sessions" if isinstance(planned.window, SessionWindow) else "windows"
+    return EngineChoice("light", f"{what} over one stream", planned)
+
+
+def light_fragments(network: Network, fragments: Iterable[Fragment]) -> frozenset[str]:
+    """The names of the fragments that are run light unless their node says otherwise."""
+    return frozenset(one.name for one in fragments if choose_engine(network, one).plan is not None)

@@ -1,0 +1,247 @@
+"""A fragment as kernels run it: filter, slice, group, aggregate, then filter and map results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from math import gcd
+
+from penstock.kernels.aggregates import AggregateKind, kind_of
+from penstock.kernels.expressions import can_evaluate
+from penstock.model.beginnings import WHOLE, Moments, result_given, since_behind
+from penstock.model.expressions import (
+    Call,
+    Column,
+    Expression,
+    Literal,
+    conjuncts,
+    to_sql,
+    transform,
+    type_of,
+)
+from penstock.model.fragments import Fragment
+from penstock.model.operators import Aggregate, Filter, Input, Map, Operator
+from penstock.model.schema import Schema, Shape
+from penstock.model.types import DataType
+from penstock.model.windows import AnyWindow, SessionWindow, Window
+
+Columns = Mapping[str, Expression]
+_TIMES = (DataType.TIMESTAMP, DataType.DATE)
+
+
+@dataclass(frozen=True)
+class PlannedCall:
+    """An aggregate to compute: its name in the result, its kind, and its arguments."""
+
+    name: str
+    kind: AggregateKind
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class WindowPlan:
+    """Windows or sessions over one stream, as expressions over that stream's columns.
+
+    A row counts if all ``conditions`` are true. ``after`` are the operators behind the aggregate,
+    whose expressions kernels evaluate themselves. ``schema`` is that of the input.
+    """
+
+    name: str
+    stream: str
+    schema: Schema
+    conditions: tuple[Expression, ...]
+    event_time: Expression
+    window: AnyWindow
+    keys: tuple[tuple[str, Expression], ...]
+    calls: tuple[PlannedCall, ...]
+    aggregate: Aggregate
+    after: tuple[Operator, ...]
+
+    @property
+    def slice_us(self) -> int:
+        """The longest stretch of which all windows are made up whole.
+
+        >>> gcd(6 * 60, 30)
+        30
+        """
+        assert isinstance(self.window, Window), "sessions have no slices"
+        return gcd(self.window.size_us, self.window.slide_us)
+
+    @property
+    def grain(self) -> int | SessionWindow:
+        """How rows are divided by time: plans that are alike in this can share the work."""
+        return self.slice_us if isinstance(self.window, Window) else self.window
+
+    @property
+    def output(self) -> Shape:
+        """What it gives."""
+        return (self.after[-1] if self.after else self.aggregate).output
+
+    @property
+    def key_types(self) -> tuple[DataType, ...]:
+        """The types of the keys, as the aggregate gives them."""
+        given = self.aggregate.output.schema
+        return tuple(given[name].type for name, _ in self.keys)
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """Everything that is computed for every input row."""
+        arguments = (argument for call in self.calls for argument in call.arguments)
+        keys = (key for _, key in self.keys)
+        return (*self.conditions, self.event_time, *keys, *arguments)
+
+    @property
+    def left_to_spark(self) -> tuple[Expression, ...]:
+        """What Spark has to compute, because kernels cannot, or not exactly as Spark does."""
+        return tuple(
+            expression
+            for expression in self.expressions
+            if not can_evaluate(expression, self.schema)
+        )
+
+
+@dataclass(frozen=True)
+class NotLight:
+    """Why kernels cannot run a fragment."""
+
+    reason: str
+
+
+def plan_windows(fragment: Fragment) -> WindowPlan | NotLight:
+    """The fragment as windows or sessions over one stream, or why it is not."""
+    if len(fragment.inputs) != 1:
+        return NotLight(f"it reads {len(fragment.inputs)} streams")
+    before, aggregate, after = _split(tuple(_counting(fragment)))
+    if aggregate is None:
+        return NotLight("it has no windowed aggregate")
+    for operator in (*before, *after):
+        if not isinstance(operator, Filter | Map):
+            return NotLight(f"{operator.name} is a {operator.kind}")
+    missing = _first_not_evaluated(after)
+    if missing is not None:
+        return NotLight(f"kernels cannot compute {missing}")
+    computed = _first_computed_time(before, aggregate)
+    if computed is not None:
+        # What leaves the calendar becomes null behind a map, and behind an aggregate: not before.
+        return NotLight(f"kernels cannot keep {computed} within the calendar")
+    return _plan(fragment, before, aggregate, after)
+
+
+def _counting(fragment: Fragment) -> Iterator[Operator]:
+    """The operators, with filters between them for what counts of a fragment that came late."""
+    sinces = {name: start.since for name, start in fragment.beginning.inputs.items()}
+    first = next(input for operator in fragment.operators for input in operator.inputs)
+    yield from _after_moments(first.shape, sinces.get(first.stream, WHOLE).given)
+    for operator in fragment.operators:
+        yield operator
+        read = [sinces.get(input.stream, WHOLE) for input in operator.inputs]
+        given = result_given(operator, read)
+        if given:
+            yield from _after_moments(operator.output, given)
+        sinces |= dict.fromkeys(operator.outputs, since_behind(operator, read))
+
+
+def _after_moments(shape: Shape, moments: Moments) -> Iterator[Filter]:
+    for column, since_us in moments.items():
+        since = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=since_us)
+        counts = Call(">", (Column(column), Literal(since)))
+        yield Filter("since", Input("rows", shape), counts)
+
+
+def _split(
+    operators: tuple[Operator, ...],
+) -> tuple[tuple[Operator, ...], Aggregate | None, tuple[Operator, ...]]:
+    for at, operator in enumerate(operators):
+        if isinstance(operator, Aggregate):
+            return operators[:at], operator, operators[at + 1 :]
+    return operators, None, ()
+
+
+def _first_not_evaluated(operators: tuple[Operator, ...]) -> str | None:
+    for operator in operators:
+        if isinstance(operator, Filter):
+            expressions: tuple[Expression, ...] = (operator.predicate,)
+        else:
+            assert isinstance(operator, Map)
+            expressions = tuple(expression for _, expression in operator.columns)
+        for expression in expressions:
+            if not can_evaluate(expression, operator.inputs[0].schema):
+                return to_sql(expression)
+    return None
+
+
+def _first_computed_time(before: tuple[Operator, ...], aggregate: Aggregate) -> str | None:
+    """The first time that is computed before windows are closed, other than as a key."""
+    made = [
+        (expression, operator.input.schema)
+        for operator in before
+        if isinstance(operator, Map)
+        for _, expression in operator.columns
+    ]
+    made += [
+        (argument, aggregate.input.schema)
+        for _, call in aggregate.aggregates
+        for argument in call.arguments
+    ]
+    for expression, schema in made:
+        if not isinstance(expression, Column) and type_of(expression, schema) in _TIMES:
+            return to_sql(expression)
+    return None
+
+
+def _plan(
+    fragment: Fragment,
+    before: tuple[Operator, ...],
+    aggregate: Aggregate,
+    after: tuple[Operator, ...],
+) -> WindowPlan | NotLight:
+    first = (before[0] if before else aggregate).inputs[0]
+    columns, conditions = _inline(before, first.schema)
+    event_time = aggregate.input.shape.event_time
+    assert event_time is not None
+    calls = []
+    for name, call in aggregate.aggregates:
+        types = [type_of(argument, aggregate.input.schema) for argument in call.arguments]
+        kind = kind_of(call.function, types)
+        if kind is None:
+            return NotLight(f"kernels cannot compute {call.sql()}")
+        arguments = tuple(_substitute(argument, columns) for argument in call.arguments)
+        calls.append(PlannedCall(name, kind, arguments))
+    keys = tuple((name, _substitute(key, columns)) for name, key in aggregate.keys)
+    return WindowPlan(
+        fragment.name,
+        fragment.inputs[0],
+        first.schema,
+        conditions,
+        _substitute(Column(event_time), columns),
+        aggregate.window,
+        keys,
+        tuple(calls),
+        aggregate,
+        after,
+    )
+
+
+def _inline(
+    operators: tuple[Operator, ...], schema: Schema
+) -> tuple[Columns, tuple[Expression, ...]]:
+    """What filters and maps make of the input: each column, and what must hold, over the input."""
+    columns: Columns = {field.name.lower(): Column(field.name) for field in schema}
+    conditions: list[Expression] = []
+    for operator in operators:
+        if isinstance(operator, Filter):
+            conditions += conjuncts(_substitute(operator.predicate, columns))
+        elif isinstance(operator, Map):
+            columns = {
+                name.lower(): _substitute(expression, columns)
+                for name, expression in operator.columns
+            }
+    return columns, tuple(conditions)
+
+
+def _substitute(expression: Expression, columns: Columns) -> Expression:
+    def replace(part: Expression) -> Expression | None:
+        return columns[part.name.lower()] if isinstance(part, Column) else None
+
+    return transform(expression, replace)

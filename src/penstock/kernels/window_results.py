@@ -1,0 +1,66 @@
+"""Closed windows to rows of a result: aggregates finished, then filtered and mapped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.feeds.arrow import ARROW_TYPES, arrow_schema
+from penstock.kernels.expressions import evaluate
+from penstock.kernels.partials import END, MEMBER, START, StateShape
+from penstock.kernels.window_plan import WindowPlan
+from penstock.model.operators import WINDOW_END, WINDOW_START, Filter, Map
+from penstock.model.types import DataType
+
+
+def give_results(
+    shape: StateShape, closed: pa.Table, plans: Mapping[int, WindowPlan]
+) -> Iterator[tuple[int, pa.Table]]:
+    """The rows that each member gives for its closed windows, members in order."""
+    finished = _finish(shape, closed)
+    members = finished.column(MEMBER).to_numpy()
+    order = np.argsort(members, kind="stable")
+    ordered = finished.take(pa.array(order))
+    kept, first = np.unique(members[order], return_index=True)
+    edges = [*first.tolist(), len(members)]
+    for at, member in enumerate(kept.tolist()):
+        rows = ordered.slice(edges[at], edges[at + 1] - edges[at])
+        result = _give(plans[member], rows)
+        if result.num_rows:
+            yield member, result
+
+
+def _finish(shape: StateShape, closed: pa.Table) -> pa.Table:
+    columns = {name: closed.column(name) for name in (MEMBER, START, END, *shape.keys)}
+    for at, (kind, names) in enumerate(zip(shape.kinds, shape.states, strict=True)):
+        states = [closed.column(name).combine_chunks() for name in names]
+        columns[f"result_{at}"] = kind.finish(states)
+    return pa.table(columns)
+
+
+def _give(plan: WindowPlan, rows: pa.Table) -> pa.Table:
+    time = ARROW_TYPES[DataType.TIMESTAMP]
+    columns = {name: rows.column(f"key_{at}") for at, (name, _) in enumerate(plan.keys)}
+    columns[WINDOW_START] = rows.column(START).cast(time)
+    columns[WINDOW_END] = rows.column(END).cast(time)
+    for at, call in enumerate(plan.calls):
+        columns[call.name] = rows.column(f"result_{at}")
+    result = pa.table(columns).cast(arrow_schema(plan.aggregate.output.schema))
+    for operator in plan.after:
+        if isinstance(operator, Filter):
+            met = evaluate(operator.predicate, result, operator.input.schema)
+            result = result.filter(pc.fill_null(met, False))
+        elif isinstance(operator, Map):
+            result = _map(operator, result)
+    return result
+
+
+def _map(operator: Map, rows: pa.Table) -> pa.Table:
+    schema = operator.input.schema
+    values = [evaluate(expression, rows, schema) for _, expression in operator.columns]
+    wanted = arrow_schema(operator.output.schema)
+    cast = [value.cast(field.type) for value, field in zip(values, wanted, strict=True)]
+    return pa.Table.from_arrays(cast, schema=wanted)
