@@ -18,6 +18,7 @@ from penstock.model.expressions import (
     Scalar,
     all_of,
     columns_of,
+    condition_sql,
     conjuncts,
     interval_text,
     is_column,
@@ -335,3 +336,14 @@ def test_a_long_condition_is_no_trouble() -> None:
     whole = all_of(parts)
     assert conjuncts(whole) == parts
     assert to_sql(whole, SCHEMA).count("AND") == 299
+
+
+NULL = Literal(None)
+
+
+def test_a_null_is_a_condition_as_a_boolean() -> None:
+    assert condition_sql(NULL, SCHEMA) == "CAST(NULL AS BOOLEAN)"
+    assert condition_sql(Call("not", (NULL,)), SCHEMA) == to_sql(Call("not", (NULL,)), SCHEMA)
+    chosen = Case(((NULL, Literal(1)),), Literal(2))
+    assert to_sql(chosen, SCHEMA) == "CASE WHEN CAST(NULL AS BOOLEAN) THEN 1 ELSE 2 END"
+    assert to_sql(chosen) == "CASE WHEN NULL THEN 1 ELSE 2 END"

@@ -200,6 +200,14 @@ unix_seconds    double                      -
 timestamp_seconds double                    timestamp
 timestamp_seconds int                       timestamp
 timestamp_seconds string                    -
+timestamp_millis bigint                     timestamp
+timestamp_millis double                     -
+timestamp_micros int                        timestamp
+timestamp_micros string                     -
+unix_millis timestamp                       bigint
+unix_millis int                             -
+to_timestamp string string                  timestamp
+to_timestamp string                         -
 """
 
 

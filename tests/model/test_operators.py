@@ -91,7 +91,8 @@ REFUSED: list[tuple[Callable[[], Operator], str]] = [
     ),
     (
         lambda: Map("m", ROWS, (("gap", Call("-", (TS, TS))),)),
-        "column gap cannot have the type interval. Cast it, for example CAST(… AS string).",
+        "column gap cannot have the type interval. The time between two is a number as "
+        "unix_micros(one) - unix_micros(other).",
     ),
     (
         lambda: Map("m", ROWS, (("x", Call("+", (KWH, Column("home")))),)),

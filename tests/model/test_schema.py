@@ -1,5 +1,7 @@
 """Columns, names, and what is known about a stream's times."""
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -31,11 +33,19 @@ def test_two_leading_underscores_are_ours(name: str, instead: str) -> None:
     assert str(caught.value) == f"{what}. Call it {instead}."
 
 
-@pytest.mark.parametrize("type", [DataType.INTERVAL, DataType.NULL])
-def test_a_column_needs_a_type_that_can_be_stored(type: DataType) -> None:
+@pytest.mark.parametrize(
+    ("type", "hint"),
+    [
+        (
+            DataType.INTERVAL,
+            "The time between two is a number as unix_micros(one) - unix_micros(other).",
+        ),
+        (DataType.NULL, "Cast it, for example CAST(… AS string)."),
+    ],
+)
+def test_a_column_needs_a_type_that_can_be_stored(type: DataType, hint: str) -> None:
     with pytest.raises(InputError) as caught:
         Field("gap", type)
-    hint = "Cast it, for example CAST(… AS string)."
     assert str(caught.value) == f"column gap cannot have the type {type}. {hint}"
 
 
@@ -76,7 +86,31 @@ def test_a_schema_has_columns() -> None:
 
 
 def test_commas_inside_a_type_do_not_separate_columns() -> None:
-    assert str(Schema.parse("a decimal(10, 2), b int")) == "a double, b int"
+    with pytest.raises(InputError, match=re.escape("the type decimal(10, 2) is not supported")):
+        Schema.parse("a decimal(10, 2), b int")
+
+
+def test_names_in_quotes() -> None:
+    assert str(Schema.parse("`order` string, `from` int")) == "order string, from int"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "instead"),
+    [
+        ("`Order ID` string", "Order ID", "order_id"),
+        ("`a, b` string, c int", "a, b", "a_b"),
+        ("@timestamp timestamp", "@timestamp", "timestamp"),
+        ("user.name string", "user.name", "user_name"),
+        ("`7` int", "7", "column_7"),
+    ],
+)
+def test_other_names_are_refused_with_how_to_rename(text: str, name: str, instead: str) -> None:
+    with pytest.raises(InputError) as caught:
+        Schema.parse(text)
+    assert str(caught.value) == (
+        f"{name!r} cannot name a column. Use letters, digits and underscores, starting with a "
+        f"letter, and say what is meant: columns: {{{name!r}: {instead}}}."
+    )
 
 
 names = st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True)

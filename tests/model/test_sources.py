@@ -36,7 +36,7 @@ def test_json_lines_are_json() -> None:
 def test_an_unknown_format_lists_the_formats(written: str, hint: str) -> None:
     with pytest.raises(InputError) as caught:
         checked_format(written)
-    formats = "The formats are csv, json, parquet."
+    formats = "The formats are csv, json, parquet, text."
     assert str(caught.value) == f"no file format {written}. {formats}{hint}"
 
 
@@ -173,3 +173,27 @@ def test_a_table_is_stored_under_its_name_or_another() -> None:
     assert Table("homes", schema, database=database, table="h").stored_name == "h"
     with pytest.raises(InputError, match=r"^'h; drop' cannot name a database table"):
         Table("homes", schema, database=database, table="h; drop")
+
+
+@pytest.mark.parametrize(
+    ("shape", "ahead_us", "message"),
+    [
+        (
+            TIMED,
+            -1,
+            "stream a has a bound ahead below zero. "
+            "Give a duration of zero or more, for example 1d.",
+        ),
+        (
+            UNTIMED,
+            0,
+            "stream a has a bound ahead but no event time. "
+            "Name the timestamp column with event_time.",
+        ),
+    ],
+)
+def test_impossible_bounds_ahead_are_refused(shape: Shape, ahead_us: int, message: str) -> None:
+    lateness_us = 0 if shape.times else None
+    with pytest.raises(InputError) as caught:
+        Stream("a", SOURCE, shape, lateness_us, ahead_us=ahead_us)
+    assert str(caught.value) == message

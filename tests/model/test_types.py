@@ -14,38 +14,68 @@ def test_every_storable_type_is_known_by_its_own_name(type: DataType) -> None:
     assert data_type(f"  {str(type).upper()} ") is type
 
 
-@pytest.mark.parametrize(
-    ("written", "type"),
-    [
-        ("bool", DataType.BOOLEAN),
-        ("integer", DataType.INT),
-        ("smallint", DataType.INT),
-        ("tinyint", DataType.INT),
-        ("long", DataType.BIGINT),
-        ("float", DataType.DOUBLE),
-        ("real", DataType.DOUBLE),
-        ("decimal(10, 2)", DataType.DOUBLE),
-        ("text", DataType.STRING),
-        ("varchar(10)", DataType.STRING),
-        ("varchar (10)", DataType.STRING),
-        ("char", DataType.STRING),
-        ("datetime", DataType.TIMESTAMP),
-        ("bytes", DataType.BINARY),
-    ],
-)
+SAME = {
+    "bool": DataType.BOOLEAN,
+    "integer": DataType.INT,
+    "int4": DataType.INT,
+    "long": DataType.BIGINT,
+    "double precision": DataType.DOUBLE,
+    "float8": DataType.DOUBLE,
+    "text": DataType.STRING,
+    "varchar": DataType.STRING,
+    "datetime": DataType.TIMESTAMP,
+    "timestamp_ltz": DataType.TIMESTAMP,
+    "timestamptz": DataType.TIMESTAMP,
+    "timestamp  with time zone": DataType.TIMESTAMP,
+    "bytes": DataType.BINARY,
+    "varbinary": DataType.BINARY,
+    "blob": DataType.BINARY,
+    "bytea": DataType.BINARY,
+}
+
+
+@pytest.mark.parametrize(("written", "type"), SAME.items())
 def test_other_names_are_understood(written: str, type: DataType) -> None:
     assert data_type(written) is type
 
 
 @pytest.mark.parametrize(
     ("written", "hint"),
-    [("doubel", " Did you mean double?"), ("zzz", ""), ("interval", " Did you mean integer?")],
+    [("doubel", " Did you mean double?"), ("zzz", "")],
 )
 def test_unknown_type_lists_the_types(written: str, hint: str) -> None:
     with pytest.raises(InputError) as caught:
         data_type(written)
     types = "boolean, int, bigint, double, string, timestamp, date, binary"
     assert str(caught.value) == f"no type {written}. The types are {types}.{hint}"
+
+
+@pytest.mark.parametrize(
+    ("written", "hint"),
+    [
+        ("decimal(10, 2)", "Use double, or bigint in the smallest unit, such as cents."),
+        ("NUMERIC", "Use double, or bigint in the smallest unit, such as cents."),
+        ("tinyint", "Use int, which holds all its values."),
+        ("smallint", "Use int, which holds all its values."),
+        ("float", "Use double, which holds all its values."),
+        ("real", "Use double, which holds all its values."),
+        ("varchar(5)", "Use string; substring(value, 1, length) cuts it."),
+        ("varchar (5)", "Use string; substring(value, 1, length) cuts it."),
+        ("char", "Use string; substring(value, 1, length) cuts it."),
+        (
+            "timestamp(3)",
+            "Times have microseconds: write timestamp; date_trunc makes them coarser.",
+        ),
+        ("timestamp_ntz", "Use timestamp: times are UTC."),
+        ("int(3)", "Write int."),
+        ("int8", "It has 8 bytes in some systems and 8 bits in others: write bigint or int."),
+        ("uuid", "Use string."),
+    ],
+)
+def test_what_would_change_values_is_refused_by_name(written: str, hint: str) -> None:
+    with pytest.raises(InputError) as caught:
+        data_type(written)
+    assert str(caught.value) == f"the type {written.lower()} is not supported. {hint}"
 
 
 @pytest.mark.parametrize("type", [DataType.INTERVAL, DataType.NULL])

@@ -1,10 +1,12 @@
 """Windows and time bounds."""
 
+from collections.abc import Callable
+
 import pytest
 
 from model.samples import MIN, S
 from penstock.errors import InputError
-from penstock.model.windows import SessionWindow, TimeBound, Window
+from penstock.model.windows import LONGEST_US, SessionWindow, TimeBound, Window
 
 
 def test_a_window_without_a_slide_is_tumbling() -> None:
@@ -71,3 +73,23 @@ def test_an_empty_bound_is_refused() -> None:
 
 def test_a_bound_may_be_one_moment() -> None:
     assert TimeBound(S, S).lower_us == S
+
+
+@pytest.mark.parametrize(
+    ("build", "what"),
+    [
+        (Window.of, "a window"),
+        (SessionWindow, "a session with a gap"),
+        (lambda us: TimeBound(-us, 0), "a time bound"),
+        (lambda us: TimeBound(0, us), "a time bound"),
+    ],
+)
+def test_what_would_leave_the_calendar_far_behind_is_refused(
+    build: Callable[[int], object], what: str
+) -> None:
+    build(LONGEST_US)
+    with pytest.raises(InputError) as caught:
+        build(LONGEST_US + MIN)
+    assert str(caught.value) == (
+        f"{what} of 525600001 minutes is too long. Give at most 365000 days."
+    )

@@ -25,6 +25,7 @@ KINDS = (
     "join",
     "table_join",
     "python",
+    "retime",
     *STICKY_KINDS,
 )
 
@@ -63,9 +64,10 @@ class AbstractOperator:
     """An operator by what it costs and lets through.
 
     ``cost_s`` is processor seconds per input tuple, for a join per pair of tuples that meet within
-    ``window_s``. ``varying`` says that the selectivity is only typical, None that not even that is
-    known. Operators of the same ``table`` or ``unit`` go to the same node; a sticky one stays where
-    it was first put. ``node`` settles where that is.
+    ``window_s``; ``fixed_cpu`` is processor seconds per second whatever comes in. ``varying`` says
+    that the selectivity is only typical, None that not even that is known. Operators of the same
+    ``table`` or ``unit`` go to the same node; a sticky one stays where it was first put. ``node``
+    settles where that is.
 
     >>> AbstractOperator("w1", ("o2",), cost_s=0.01, kind="sql_write", table="t1").is_sticky
     True
@@ -83,6 +85,7 @@ class AbstractOperator:
     sticky: bool = False
     node: str = ""
     tuple_bytes: float | None = None
+    fixed_cpu: float = 0.0
 
     def __post_init__(self) -> None:
         what = f"operator {self.name}"
@@ -94,6 +97,7 @@ class AbstractOperator:
         if not self.inputs:
             raise InputError(f"{what} reads nothing", hint="Name its inputs: inputs: [I1].")
         _at_least_zero(what, "cost", self.cost_s)
+        _at_least_zero(what, "fixed load", self.fixed_cpu)
         if self.selectivity is not None:
             _at_least_zero(what, "selectivity", self.selectivity)
         if self.tuple_bytes is not None:

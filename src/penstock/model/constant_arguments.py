@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 
 from penstock.errors import InputError
+from penstock.model.time_patterns import time_pattern
 
 Constants = Sequence[object]
 NOT_CONSTANT = object()
@@ -69,6 +70,10 @@ def _regexp_extract(arguments: Constants) -> None:
     )
 
 
+def _to_timestamp(arguments: Constants) -> None:
+    time_pattern(str(_constant(arguments[1], "the pattern of a time")))
+
+
 def _constant(argument: object, what: str) -> object:
     if argument is NOT_CONSTANT:
         raise InputError(f"{what} must be a constant", hint="Write it out.")
@@ -97,4 +102,5 @@ _CHECKS: Mapping[str, Callable[[Constants], None]] = {
     "like": _like,
     "rlike": _rlike,
     "regexp_extract": _regexp_extract,
+    "to_timestamp": _to_timestamp,
 }

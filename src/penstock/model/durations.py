@@ -1,14 +1,16 @@
-"""Lengths of time, written by people, kept as whole microseconds."""
+"""Lengths of time and moments, written by people, kept as whole microseconds."""
 
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from math import isfinite
 
 from penstock.errors import InputError
 
 US_PER_S = 1_000_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _UNITS_US = {
     "us": 1,
@@ -86,6 +88,16 @@ def duration_text(us: int) -> str:
             return _counted(count, unit)
     count, rest = divmod(us, 1_000)
     return _counted(us, "microsecond") if rest else _counted(count, "millisecond")
+
+
+def moment_text(us: int) -> str:
+    """The moment ``us`` microseconds after 1970, as ISO writes it.
+
+    >>> moment_text(1_500_000), moment_text(-1)
+    ('1970-01-01T00:00:01.500000Z', '1969-12-31T23:59:59.999999Z')
+    """
+    moment = _EPOCH + timedelta(microseconds=us)
+    return f"{moment.replace(tzinfo=None).isoformat()}Z"
 
 
 def _counted(count: int, unit: str) -> str:

@@ -14,8 +14,9 @@ from math import isfinite
 from penstock.errors import InputError
 from penstock.model.constant_arguments import NOT_CONSTANT, check_constants
 from penstock.model.durations import duration_text
-from penstock.model.functions import FUNCTIONS, result_type
+from penstock.model.functions import AFTER_LAST_SECOND, FIRST_SECOND, FUNCTIONS, result_type
 from penstock.model.schema import Schema
+from penstock.model.time_patterns import time_pattern
 from penstock.model.types import STORABLE, DataType, common_type
 
 Scalar = bool | int | float | str | datetime | date | timedelta | None
@@ -262,10 +263,12 @@ def to_sql(expression: Expression, schema: Schema | None = None) -> str:
             return f"TRY_CAST({to_sql(operand, schema)} AS {type})"
         case Case(branches, otherwise):
             body = " ".join(
-                f"WHEN {to_sql(when, schema)} THEN {to_sql(then, schema)}"
+                f"WHEN {condition_sql(when, schema)} THEN {to_sql(then, schema)}"
                 for when, then in branches
             )
             return f"CASE {body} ELSE {to_sql(otherwise, schema)} END"
+        case Call("to_timestamp", (text, Literal(str() as pattern))) if schema is not None:
+            return _read_time(to_sql(text, schema), pattern)
         case Call(function, arguments):
             texts = [to_sql(one, schema) for one in arguments]
             if schema is None or not _may_fail(expression, schema):
@@ -276,10 +279,29 @@ def to_sql(expression: Expression, schema: Schema | None = None) -> str:
     raise InputError(f"{expression!r} is not an expression")
 
 
+def condition_sql(condition: Expression, schema: Schema | None) -> str:
+    """A condition as Spark SQL: where Spark wants one, it takes a null only as a boolean."""
+    text = to_sql(condition, schema)
+    is_null = schema is not None and type_of(condition, schema) is DataType.NULL
+    return f"CAST({text} AS BOOLEAN)" if is_null else text
+
+
+def _read_time(text: str, pattern: str) -> str:
+    """A text read as a time of the years 1 to 9999; null where it is none."""
+    fitting = f"if({text} RLIKE {literal_sql(time_pattern(pattern).java)}, {text}, NULL)"
+    read = f"unix_micros(try_to_timestamp({fitting}, {literal_sql(pattern)}))"
+    before, after = f"{FIRST_SECOND * 10**6 - 1}L", f"{AFTER_LAST_SECOND * 10**6}L"
+    # least and greatest leave nulls out, so a null becomes a bound, and a bound null.
+    return (
+        f"timestamp_micros(nullif(nullif(least(greatest({read}, {before}), {after}), {before}), "
+        f"{after}))"
+    )
+
+
 def _may_fail(call: Call, schema: Schema) -> bool:
     if not FUNCTIONS[call.function].may_fail:
         return False
-    if call.function in ("/", "%", "split_part"):
+    if call.function in ("/", "%", "split_part") or call.function.startswith("timestamp_"):
         return True
     if call.function == "like":
         return not isinstance(call.arguments[1], Literal)

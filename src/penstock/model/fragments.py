@@ -1,20 +1,22 @@
-"""Fragments: operators that run as one Structured Streaming query and move together."""
+"""Fragments: operators that run together, as one piece of work, and move together."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from penstock.model.beginnings import FIRST, Beginning
 from penstock.model.operators import Operator, SqlWrite
 from penstock.model.schema import checked_name
 
 
 @dataclass(frozen=True)
 class Fragment:
-    """Connected operators with one output, run as one streaming query with one checkpoint.
+    """Connected operators with one output, one state and one place in their inputs.
 
     ``inputs`` are the streams it reads from outside or from other fragments; ``output`` is the
     stream it gives, ``queries`` the queries whose result that is, ``writes`` what puts it into
-    databases. ``is_read`` says that other fragments read it through a channel.
+    databases. ``is_read`` says that other fragments read it through a channel. ``beginning`` says
+    since when it counts.
     """
 
     name: str
@@ -24,6 +26,7 @@ class Fragment:
     writes: tuple[SqlWrite, ...] = ()
     queries: tuple[str, ...] = ()
     is_read: bool = False
+    beginning: Beginning = FIRST
 
     def __post_init__(self) -> None:
         checked_name(self.name, "fragment")
@@ -31,6 +34,11 @@ class Fragment:
     @property
     def stateful(self) -> bool:
         return any(operator.stateful for operator in self.operators)
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether something in it may not be handed to another node while it runs."""
+        return not all(operator.movable for operator in (*self.operators, *self.writes))
 
     @property
     def delay_us(self) -> int:

@@ -14,6 +14,9 @@ from penstock.model.types import DataType, common_type
 B, N, L, D = DataType.BOOLEAN, DataType.INT, DataType.BIGINT, DataType.DOUBLE
 S, T, DATE, INTERVAL = DataType.STRING, DataType.TIMESTAMP, DataType.DATE, DataType.INTERVAL
 
+FIRST_SECOND, AFTER_LAST_SECOND = -62_135_596_800, 253_402_300_800
+"""The years 1 to 9999, in seconds since 1970."""
+
 Types = Sequence[DataType]
 Check = Callable[[Types], DataType | None]
 Render = Callable[[Sequence[str]], str]
@@ -180,6 +183,12 @@ def _round(arguments: Sequence[str]) -> str:
     return f"round(CAST({arguments[0]} AS DECIMAL(20, 0)), {arguments[1]})"
 
 
+def _since_1970(name: str, per_second: int) -> Render:
+    """A timestamp from a count of units since 1970, if it lies in the years 1 to 9999."""
+    first, after = FIRST_SECOND * per_second, AFTER_LAST_SECOND * per_second
+    return lambda a: f"CASE WHEN {a[0]} >= {first}L AND {a[0]} < {after}L THEN {name}({a[0]}) END"
+
+
 def _like(arguments: Sequence[str]) -> str:
     """Patterns that rows bring along need not be patterns; those are like nothing."""
     text, pattern = arguments
@@ -283,6 +292,15 @@ FUNCTIONS: Mapping[str, Function] = dict(
         _named("to_date", _one_of(DATE, T, DATE), "a timestamp"),
         _named("unix_micros", _fixed(L, T), "a timestamp"),
         _named("unix_seconds", _fixed(L, T), "a timestamp"),
-        _named("timestamp_seconds", _fixed(T, D), "seconds since 1970"),
+        _named("unix_millis", _fixed(L, T), "a timestamp"),
+        *(
+            _named(name, _fixed(T, type), f"{unit} since 1970", _since_1970(name, per_second))
+            for name, type, unit, per_second in (
+                ("timestamp_seconds", D, "seconds", 1),
+                ("timestamp_millis", L, "milliseconds", 10**3),
+                ("timestamp_micros", L, "microseconds", 10**6),
+            )
+        ),
+        _named("to_timestamp", _fixed(T, S, S), "a string and a pattern of its times"),
     ]
 )

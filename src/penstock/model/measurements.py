@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -27,13 +29,16 @@ class BatchMeasurement:
 class FragmentStatus:
     """How a fragment is doing.
 
-    Rows out are counted since the fragment first started; rows in, batches and the time it was busy
-    since it was started on its node. Rates and times are over the last batches; the backlog is
-    what lies in its input channels and is in no batch yet. ``selectivity`` is rows out for a row
+    Rows in and out are counted since the fragment first started, each once; ``rows_in_before`` are
+    those that owners before the present one have read. Batches and the time it was busy are counted
+    since it was started on its node. Rates and times are over the last batches; the backlog is what
+    lies in its input channels and is in no batch yet. ``selectivity`` is rows out for a row
     in, ``cpu_ms`` the processor time it has had, as far as a node can tell its fragments apart, and
     ``cost_us`` the same for a row in; all since it was started on its node. Latency is from the
     moment the oldest rows behind a batch of results entered the system until the batch is out;
-    None where no batch had any.
+    None where no batch had any. ``latest_latency_s`` is that of the newest batch, None
+    where that is long ago, and ``waiting_s`` how long the oldest row has been in the system that no
+    finished batch has taken up.
     """
 
     fragment: str
@@ -52,8 +57,22 @@ class FragmentStatus:
     cost_us: float | None = None
     latency_p50_s: float | None = None
     latency_p99_s: float | None = None
+    latest_latency_s: float | None = None
+    waiting_s: float | None = None
+    rows_in_before: int = 0
+
+    @property
+    def rows_in_here(self) -> int:
+        """The rows read since it was started on its node."""
+        return self.rows_in - self.rows_in_before
 
     def with_cost(self, cpu_ms: float) -> FragmentStatus:
         """The same with the processor time it has had."""
-        cost_us = round(1_000 * cpu_ms / self.rows_in, 3) if self.rows_in else None
+        rows = self.rows_in_here
+        cost_us = round(1_000 * cpu_ms / rows, 3) if rows else None
         return replace(self, cpu_ms=round(cpu_ms, 1), cost_us=cost_us)
+
+
+def rows_read_here(measured: Mapping[str, Any]) -> int:
+    """The rows that a status, as plain values, says were read since it was started on its node."""
+    return int(measured.get("rows_in", 0)) - int(measured.get("rows_in_before", 0))

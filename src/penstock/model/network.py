@@ -8,10 +8,19 @@ from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 
 from penstock.errors import InputError, listed, suggestion
+from penstock.model.engines import EngineName
 from penstock.model.operators import Operator
 from penstock.model.partition_groups import PartitionGroups
+from penstock.model.retime import Retime, keeps_order, no_order
 from penstock.model.schema import Shape, checked_name
-from penstock.model.sources import Sink, Stream
+from penstock.model.sources import KafkaSource, Sink, Stream
+
+_KINDS = {
+    "aggregate": "an aggregate",
+    "join": "a join",
+    "union": "a union",
+    "sql_read": "which looks up rows of a database",
+}
 
 
 @dataclass(frozen=True)
@@ -19,7 +28,8 @@ class Query:
     """A named result: which stream it is, where it goes, and what is promised about it.
 
     ``text`` is the SQL it was written as, if it was. No sink means that others read it. With
-    ``groups`` its result is kept in groups by key, so that readers can share it.
+    ``groups`` its result is kept in groups by key, so that readers can share it. ``engine`` is how
+    it is to be run, if that is said.
     """
 
     name: str
@@ -29,6 +39,7 @@ class Query:
     on: str | None = None
     text: str = ""
     groups: PartitionGroups | None = None
+    engine: EngineName | None = None
 
     def __post_init__(self) -> None:
         checked_name(self.name, "query")
@@ -53,12 +64,38 @@ class Network:
         )
         _check_names_differ([query.name for query in self.queries], "query")
         object.__setattr__(self, "operators", _ordered(self.operators, self.shapes))
+        for operator in self.operators:
+            if isinstance(operator, Retime):
+                self._check_order(operator)
         for query in self.queries:
             if query.stream not in self.shapes:
                 raise unknown_stream(query.stream, self.shapes)
             if query.groups is not None:
                 query.groups.check(self.shapes[query.stream].schema)
                 self._check_one_grouping(query)
+                self._check_not_retimed(query)
+
+    def _check_not_retimed(self, query: Query) -> None:
+        if isinstance(self.producers.get(query.stream), Retime):
+            raise InputError(
+                f"query {query.name} has an event time of its own, and cannot be kept in groups",
+                hint="Give groups to a query that reads it.",
+            )
+
+    def _check_order(self, retime: Retime) -> None:
+        outside = {stream.name: stream.source for stream in self.streams}
+        for name in sorted(self.upstream([retime.input.stream])):
+            producer = self.producers.get(name)
+            if producer is not None and not keeps_order(producer):
+                raise no_order(retime.name, name, _KINDS.get(producer.kind, producer.kind))
+            if isinstance(outside.get(name), KafkaSource):
+                raise no_order(retime.name, name, "which comes from Kafka")
+
+    @property
+    def judged(self) -> tuple[str, ...]:
+        """The streams of which rows can be set aside: from outside, or with a time of their own."""
+        retimed = (one for one in self.operators if isinstance(one, Retime) and not one.is_copy)
+        return (*(one.name for one in self.streams), *(one.name for one in retimed))
 
     def _check_one_grouping(self, query: Query) -> None:
         for other in self.queries:
@@ -96,6 +133,15 @@ class Network:
             for input in operator.inputs:
                 readers[input.stream].append(operator)
         return {name: tuple(found) for name, found in readers.items()}
+
+    @cached_property
+    def queries_behind(self) -> Mapping[str, tuple[Query, ...]]:
+        """The queries whose rows depend on each stream, in order; found once for all streams."""
+        found: dict[str, list[Query]] = {name: [] for name in self.shapes}
+        for query in self.queries:
+            for name in self.upstream([query.stream]):
+                found[name].append(query)
+        return {name: tuple(queries) for name, queries in found.items()}
 
     def stream(self, name: str) -> Stream:
         """The outside stream called ``name``."""
@@ -141,7 +187,7 @@ class NodeSpec:
             raise InputError(f"node {self.name} has {self.cores} cores", hint="Give at least one.")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Deployment:
     """Everything one deployment file says."""
 
@@ -150,6 +196,9 @@ class Deployment:
     nodes: tuple[NodeSpec, ...] = ()
     placement: str = ""
     balance: Mapping[str, object] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<Deployment {self.name}: {listed([query.name for query in self.network.queries])}>"
 
 
 def unknown_stream(name: str, names: Iterable[str]) -> InputError:

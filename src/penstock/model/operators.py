@@ -7,8 +7,9 @@ takes and gives, whether it keeps state, and whether it may move between nodes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import ClassVar, Literal
 
 from penstock.errors import InputError, listed
@@ -436,11 +437,14 @@ class PythonOperator(Operator):
 
     The function takes a ``pyarrow.RecordBatch`` and gives one, or several by ``yield``, with the
     columns of ``schema``. If the event-time column is among them it must be passed on unchanged.
+    The module is looked for in ``folder`` first, that of the file it is named in.
     """
 
     input: Input
     function: str
     schema: Schema
+    # Where a module lies says nothing about what it does, and a plan is known by its text.
+    folder: Path | None = field(default=None, repr=False, compare=False)
     kind: ClassVar[str] = "python"
     opaque: ClassVar[bool] = True
 
@@ -460,10 +464,10 @@ class PythonOperator(Operator):
     @property
     def output(self) -> Shape:
         event_time = self.input.shape.event_time
-        field = self.schema.find(event_time) if event_time else None
-        if field is None or field.type is not DataType.TIMESTAMP:
+        column = self.schema.find(event_time) if event_time else None
+        if column is None or column.type is not DataType.TIMESTAMP:
             return Shape(self.schema)
-        return Shape.timed(self.schema, field.name, self.input.shape.watermarked)
+        return Shape.timed(self.schema, column.name, self.input.shape.watermarked)
 
     @property
     def details(self) -> str:

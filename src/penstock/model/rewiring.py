@@ -17,6 +17,7 @@ from penstock.model.operators import (
     Union,
     WindowJoin,
 )
+from penstock.model.retime import Retime
 
 
 def rewired(operator: Operator, inputs: tuple[Input, ...]) -> Operator:
@@ -34,6 +35,13 @@ def rewired(operator: Operator, inputs: tuple[Input, ...]) -> Operator:
             return replace(operator, branches=inputs)
         case Filter() | Map() | Aggregate() | TableJoin() | SqlWrite() | Switch():
             return replace(operator, input=inputs[0])
-        case PythonOperator():
+        case PythonOperator() | Retime():
             return replace(operator, input=inputs[0])
     raise TypeError(f"{operator.kind} cannot be rewired")
+
+
+def copied(operator: Operator, name: str) -> Operator:
+    """The same operator under another name, for others that read it."""
+    if isinstance(operator, Retime):
+        return replace(operator, name=name, is_copy=True)
+    return replace(operator, name=name)

@@ -12,6 +12,8 @@ from penstock.model.types import DataType, data_type
 NAME_PATTERN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 MADE_UP = ("operator", "fragment", "reader")
 """What gets its name from the name of something else, with something added."""
+_COMMA = re.compile(r",(?![^(]*\))(?=(?:[^`]*`[^`]*`)*[^`]*$)")
+_AS_NUMBER = "The time between two is a number as unix_micros(one) - unix_micros(other)."
 _LONGEST = 100
 _LONGEST_MADE_UP = 200
 
@@ -54,7 +56,9 @@ class Field:
         if not self.type.is_storable:
             raise InputError(
                 f"column {self.name} cannot have the type {self.type}",
-                hint="Cast it, for example CAST(… AS string).",
+                hint=_AS_NUMBER
+                if self.type is DataType.INTERVAL
+                else "Cast it, for example CAST(… AS string).",
             )
 
     def __str__(self) -> str:
@@ -86,7 +90,7 @@ class Schema:
     @classmethod
     def parse(cls, text: str) -> Schema:
         """The schema written as ``name type, name type``."""
-        return cls(tuple(_parse_field(part) for part in re.split(r",(?![^(]*\))", text)))
+        return cls(tuple(_parse_field(part) for part in _COMMA.split(text)))
 
     @classmethod
     def of(cls, columns: Iterable[tuple[str, DataType]]) -> Schema:
@@ -133,7 +137,23 @@ def _parse_field(text: str) -> Field:
             f"{text.strip()!r} is not a column",
             hint="Write its name and its type, for example kwh double.",
         )
-    return Field(words[0], data_type(words[1]))
+    name = words[0]
+    if name.startswith("`"):
+        name, quote, rest = text.strip()[1:].partition("`")
+        words = [name, rest.strip()] if quote else words
+    if not NAME_PATTERN.fullmatch(name):
+        raise InputError(
+            f"{name!r} cannot name a column",
+            hint="Use letters, digits and underscores, starting with a letter, and say what is "
+            f"meant: columns: {{{name!r}: {_plain(name)}}}.",
+        )
+    return Field(name, data_type(words[1]))
+
+
+def _plain(name: str) -> str:
+    """A name that can name a column, made of one that cannot."""
+    plain = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").lower()
+    return plain if NAME_PATTERN.fullmatch(plain) else f"column_{plain}".rstrip("_")
 
 
 @dataclass(frozen=True)

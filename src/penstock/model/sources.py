@@ -9,10 +9,12 @@ from types import MappingProxyType
 from typing import Literal
 
 from penstock.errors import InputError, listed, suggestion
+from penstock.model.expressions import Expression
 from penstock.model.schema import Schema, Shape, checked_name
+from penstock.model.time_patterns import time_pattern
 
-FileFormat = Literal["csv", "json", "parquet"]
-FILE_FORMATS: tuple[FileFormat, ...] = ("csv", "json", "parquet")
+FileFormat = Literal["csv", "json", "parquet", "text"]
+FILE_FORMATS: tuple[FileFormat, ...] = ("csv", "json", "parquet", "text")
 
 Options = Mapping[str, object]
 
@@ -125,12 +127,49 @@ Source = GeneratorSource | DirectorySource | ReplaySource | KafkaSource | Runnin
 
 
 @dataclass(frozen=True)
+class Parsing:
+    """How columns are found in the rows of a source, and how times are written there.
+
+    ``columns`` are columns that have another name there, or lie inside other values: pairs of a
+    column and that name or path. ``time_format`` is how timestamps are written: a pattern, or a
+    unit since 1970; without one they are ISO dates and times or seconds since 1970. ``event_time``
+    is a column that is not there, and what it is computed from.
+
+    >>> Parsing((("ts", "@timestamp"),)).written("ts"), Parsing().written("ts")
+    ('@timestamp', 'ts')
+    """
+
+    columns: tuple[tuple[str, str], ...] = ()
+    time_format: str = ""
+    event_time: tuple[str, Expression] | None = None
+
+    def __post_init__(self) -> None:
+        if self.time_format and self.time_format not in TIME_UNITS:
+            time_pattern(self.time_format)
+
+    def written(self, column: str) -> str:
+        """The name or path of a column in the source."""
+        return dict(self.columns).get(column, column)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether rows are to be taken as they come."""
+        return self == PLAIN
+
+
+PLAIN = Parsing()
+TIME_UNITS: Mapping[str, int] = {"seconds": 10**6, "milliseconds": 10**3, "microseconds": 1}
+"""Units since 1970 in which times can be written, in microseconds."""
+
+
+@dataclass(frozen=True)
 class Stream:
     """A stream from outside: its name, where it comes from, its columns and its time.
 
     ``lateness_us``: a row this far behind the latest row before it still counts; rows further
     behind are set aside. ``idle_timeout_us``: after this much wall time without a row the
-    stream's time moves on without it.
+    stream's time moves on without it. ``ahead_us``: rows further ahead of both the wall clock and
+    the latest row before them are set aside.
     """
 
     name: str
@@ -138,6 +177,9 @@ class Stream:
     shape: Shape
     lateness_us: int | None = None
     idle_timeout_us: int | None = None
+    ahead_us: int | None = None
+    # Left out where a stream is described by its text, unless there is something to say.
+    parsing: Parsing = field(default=PLAIN, repr=False)
 
     def __post_init__(self) -> None:
         checked_name(self.name, "stream")
@@ -151,13 +193,29 @@ class Stream:
                 f"stream {self.name} has an idle timeout of zero or less",
                 hint="Give a duration above zero, for example 30 s, or none.",
             )
-        if self.lateness_us is not None and not self.shape.times:
+        if self.ahead_us is not None and self.ahead_us < 0:
             raise InputError(
-                f"stream {self.name} has a lateness but no event time",
-                hint="Name the timestamp column with event_time.",
+                f"stream {self.name} has a bound ahead below zero",
+                hint="Give a duration of zero or more, for example 1d.",
             )
+        bounds = {"a lateness": self.lateness_us, "a bound ahead": self.ahead_us}
+        for bound, bound_us in bounds.items():
+            if bound_us is not None and not self.shape.times:
+                raise InputError(
+                    f"stream {self.name} has {bound} but no event time",
+                    hint="Name the timestamp column with event_time.",
+                )
         if self.shape.times and self.shape.watermarked != (self.lateness_us is not None):
             raise ValueError(f"stream {self.name} is watermarked just when it has a lateness")
+        for column, _ in self.parsing.columns:
+            self.read_schema[column]
+
+    @property
+    def read_schema(self) -> Schema:
+        """The columns that are in the source: all but a computed event time."""
+        computed = self.parsing.event_time
+        names = self.shape.schema.names
+        return self.shape.schema.select(one for one in names if not computed or one != computed[0])
 
 
 @dataclass(frozen=True)
@@ -220,6 +278,13 @@ class FileSink:
 
     path: Path
     format: FileFormat
+
+    def __post_init__(self) -> None:
+        if self.format == "text":
+            raise InputError(
+                "results have columns, and text files only lines",
+                hint="Write csv, json or parquet.",
+            )
 
 
 @dataclass(frozen=True)

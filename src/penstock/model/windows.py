@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from penstock.errors import InputError
-from penstock.model.durations import duration_text
+from penstock.model.durations import US_PER_S, duration_text
+
+LONGEST_US = 365_000 * 86_400 * US_PER_S
+"""What windows, gaps and bounds may span, about 1,000 years.
+
+Whatever is made of event times in the years 1 to 9999 then stays within what Spark can count.
+"""
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,7 @@ class Window:
                 f"{duration_text(self.slide_us)} would skip rows",
                 hint="Make the slide at most as long as the window.",
             )
+        _check_length(self.size_us, "a window")
 
     @classmethod
     def of(cls, size_us: int, slide_us: int | None = None) -> Window:
@@ -64,6 +71,7 @@ class SessionWindow:
             raise InputError(
                 f"a session with a gap of {_signed(self.gap_us)}", hint="Give a gap above zero."
             )
+        _check_length(self.gap_us, "a session with a gap")
 
     @property
     def copies_per_row(self) -> float:
@@ -90,9 +98,18 @@ class TimeBound:
                 f"a time bound from {_signed(self.lower_us)} to {_signed(self.upper_us)} is empty",
                 hint="Swap the two ends.",
             )
+        _check_length(max(-self.lower_us, self.upper_us), "a time bound")
 
     def __str__(self) -> str:
         return f"right in left {_signed(self.lower_us, '+')} .. {_signed(self.upper_us, '+')}"
+
+
+def _check_length(us: int, what: str) -> None:
+    if us > LONGEST_US:
+        raise InputError(
+            f"{what} of {duration_text(us)} is too long",
+            hint=f"Give at most {duration_text(LONGEST_US)}.",
+        )
 
 
 def _signed(us: int, plus: str = "") -> str:
