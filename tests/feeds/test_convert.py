@@ -60,6 +60,9 @@ GOOD: list[tuple[DataType, str, object]] = [
     (DataType.TIMESTAMP, "1521911720.865716", moment(2018, 3, 24, 17, 15, 20, 865_716)),
     (DataType.TIMESTAMP, "-1.5", moment(1969, 12, 31, 23, 59, 58, 500_000)),
     (DataType.TIMESTAMP, "1e9", moment(2001, 9, 9, 1, 46, 40)),
+    (DataType.TIMESTAMP, "-11670912000.000001", moment(1600, 2, 29, 23, 59, 59, 999_999)),
+    (DataType.TIMESTAMP, "-62135596800", moment(1, 1, 1)),
+    (DataType.TIMESTAMP, "253402300799.999999", moment(9999, 12, 31, 23, 59, 59, 999_999)),
 ]
 
 BAD: list[tuple[DataType, str]] = [

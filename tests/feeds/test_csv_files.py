@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from feeds.reading import NO_HEADER, Reading, refusal, written
 from laws import tried
-from penstock.feeds import files
+from penstock.feeds import csv_rows, files
 from penstock.feeds.pieces import Reject
 from penstock.model.schema import Schema
 from penstock.model.sources import CsvLayout
@@ -67,6 +67,20 @@ def test_another_delimiter_and_null(tmp_path: Path) -> None:
         (None, 1.0),
         ("a", None),
         ("", 2.0),
+    ]
+
+
+def test_rejects_keep_their_quotes_and_can_be_read_again(tmp_path: Path) -> None:
+    rows = ['"Ann, ""A""",x', '"two\r\nlines",y', "plain,z", "é,w"]
+    content = "home,kwh\r\n" + "\r\n".join(["a,1", *rows]) + "\r\n"
+    rejects = Reading(written(tmp_path, content)).rejects
+    assert [one.row for one in rejects] == rows
+    mended = "home,kwh\n" + "\n".join(one.row[:-1] + "2" for one in rejects)
+    assert Reading(written(tmp_path, mended)).tuples == [
+        ('Ann, "A"', 2.0),
+        ("two\r\nlines", 2.0),
+        ("plain", 2.0),
+        ("é", 2.0),
     ]
 
 
@@ -245,3 +259,43 @@ def test_an_open_quote_does_not_take_the_file_with_it_unnoticed(tmp_path: Path) 
     reading = Reading(written(tmp_path, 'home,kwh\na,1\n"b,2\nc,3\n'))
     assert reading.tuples == [("a", 1.0)]
     assert reading.rejects == [Reject("a.csv", 3, "1 column instead of 2", '"b,2\nc,3')]
+
+
+def test_a_long_field_is_read(tmp_path: Path) -> None:
+    """Python's csv module, which finds lines, stops at 131,072 characters unless told otherwise."""
+    long = "x" * 131_073
+    reading = Reading(written(tmp_path, f"home,kwh\n{long},1\nb,x\nc,2\n"))
+    assert reading.tuples == [(long, 1.0), ("c", 2.0)]
+    assert reading.rejects == [Reject("a.csv", 3, "kwh: 'x' is no double", "b,x")]
+
+
+def test_rows_longer_than_a_block_are_read_or_set_aside_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_BLOCK_BYTES", 1_000)
+    long = "x" * 5_000
+    content = f'kwh,home\n1,a\n2,"{long}"\nx,b\n3\n4,\n5,é\n'
+    reading = Reading(written(tmp_path, content))
+    assert reading.tuples == [("a", 1.0), (long, 2.0), (None, 4.0), ("é", 5.0)]
+    assert reading.complaints == [(4, "kwh: 'x' is no double"), (5, "1 column instead of 2")]
+
+
+def test_a_field_beyond_all_limits_is_one_dead_letter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_BLOCK_BYTES", 1_000)
+    huge = "x" * (csv_rows.LONGEST_FIELD + 1)
+    reading = Reading(written(tmp_path, f"home,kwh\na,1\n{huge},2\nb,3\n"))
+    assert reading.tuples == [("a", 1.0), ("b", 3.0)]
+    assert reading.complaints == [(3, "a field of more than 8 MiB")]
+
+
+def test_a_quote_that_is_never_closed_does_not_take_the_whole_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_BLOCK_BYTES", 1_000)
+    rest = "b,3\n" * (csv_rows.LONGEST_FIELD // 4 + 10)
+    reading = Reading(written(tmp_path, f'home,kwh\na,1\n"open,2\n{rest}'))
+    assert reading.complaints == [(3, "a field of more than 8 MiB")]
+    assert reading.tuples[0] == ("a", 1.0)
+    assert 0 < len(reading.tuples) - 1 < 20

@@ -14,7 +14,7 @@ from feeds.reading import SCHEMA, Reading, refusal, written
 from penstock.feeds import files
 from penstock.feeds import json_rows as json_rows_module
 from penstock.feeds.json_rows import json_rows
-from penstock.feeds.pieces import Piece, Reject
+from penstock.feeds.pieces import Piece, Reject, RowForm
 from penstock.model.schema import Schema
 
 
@@ -120,7 +120,7 @@ class TestJsonLines:
         assert json_reading(tmp_path).rows == []
 
     def test_rows_of_a_topic_are_read_the_same_way(self) -> None:
-        piece = json_rows([b"{}", b"", b"x"], SCHEMA, "topic[0]", 10)
+        piece = json_rows([b"{}", b"", b"x"], RowForm(SCHEMA), "topic[0]", 10)
         assert isinstance(piece, Piece)
         assert [(one.file, one.line) for one in piece.rejects] == [("topic[0]", 12)]
 
@@ -193,7 +193,7 @@ LINES = st.one_of(
 class TestManyAtOnce:
     @given(st.lists(LINES, max_size=12))
     def test_lines_together_are_read_as_each_alone(self, lines: list[bytes]) -> None:
-        together = json_rows(lines, TYPED, "f", 1)
+        together = json_rows(lines, RowForm(TYPED), "f", 1)
         alone = [json_reading_of(line, at) for at, line in enumerate(lines, 1)]
         assert repr(together.rows.to_pylist()) == repr(
             [row for piece in alone for row in piece.rows.to_pylist()]
@@ -203,7 +203,7 @@ class TestManyAtOnce:
     def test_a_few_bad_lines_among_many_good_ones(self) -> None:
         lines = [b'{"large": %d, "text": "home-0"}' % at for at in range(1_000)]
         lines[500], lines[777] = b"oops", b'{"LARGE": "5"}'
-        piece = json_rows(lines, TYPED, "f", 1)
+        piece = json_rows(lines, RowForm(TYPED), "f", 1)
         assert piece.rows["large"].to_pylist() == [
             5 if at == 777 else at for at in range(1_000) if at != 500
         ]
@@ -212,10 +212,10 @@ class TestManyAtOnce:
     def test_plain_lines_are_never_read_one_by_one(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(json_rows_module, "_one_by_one", None)
         lines = [b'{"large": 1, "at": 1521911720.5, "other": {"a": [null]}}', b'{"real": 2}']
-        rows = json_rows(lines, TYPED, "f", 1).rows.to_pylist()
+        rows = json_rows(lines, RowForm(TYPED), "f", 1).rows.to_pylist()
         assert [(one["large"], one["real"]) for one in rows] == [(1, None), (None, 2.0)]
 
 
 def json_reading_of(line: bytes, number: int) -> Piece:
     """One line read without Arrow's help."""
-    return json_rows_module._one_by_one([line], TYPED, "f", number)
+    return json_rows_module._one_by_one([line], RowForm(TYPED), "f", number)

@@ -10,8 +10,11 @@ import pyarrow as pa
 
 from penstock.feeds.arrow import arrow_schema
 from penstock.feeds.convert import Converted
+from penstock.feeds.event_times import event_times, fault
 from penstock.feeds.utf8 import MARK, shown
+from penstock.model.expressions import columns_of
 from penstock.model.schema import Field, Schema
+from penstock.model.sources import PLAIN, Parsing
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,11 @@ class Reject:
     line: int
     reason: str
     row: str
+
+    @property
+    def is_whole_file(self) -> bool:
+        """Whether none of the file could be read, or nothing after what was."""
+        return not self.line and not self.row
 
     def to_json(self) -> str:
         """The reject as one line of a dead-letter file."""
@@ -41,19 +49,54 @@ class Piece:
     rejects: tuple[Reject, ...] = ()
 
 
+@dataclass(frozen=True)
+class RowForm:
+    """The columns to read of every row, and how they are written."""
+
+    schema: Schema
+    parsing: Parsing = PLAIN
+
+    @property
+    def written_names(self) -> list[str]:
+        """The source's names of the columns."""
+        return [self.parsing.written(name) for name in self.schema.names]
+
+    def no_rows(self) -> pa.Table:
+        """A table without rows of this form."""
+        return self.timed(arrow_schema(self.schema).empty_table())
+
+    def timed(self, rows: pa.Table) -> pa.Table:
+        """The rows with their event time, if it is computed."""
+        if self.parsing.event_time is None:
+            return rows
+        name, expression = self.parsing.event_time
+        return rows.append_column(name, event_times(expression, rows))
+
+
 def typed(
-    columns: list[Converted], written: list[pa.Array], schema: Schema
+    columns: list[Converted], written: list[pa.Array], form: RowForm
 ) -> tuple[pa.Table, dict[int, str]]:
     """The readable rows, and for each of the others what is wrong with it, by its index."""
+    schema = form.schema
     bad = np.logical_or.reduce([one.bad for one in columns])
-    rows = pa.table([one.values for one in columns], schema=arrow_schema(schema))
-    if not bad.any():
+    rows = form.timed(pa.table([one.values for one in columns], schema=arrow_schema(schema)))
+    without_time = np.zeros(len(bad), dtype=bool)
+    if form.parsing.event_time is not None:
+        without_time = ~bad & rows.column(rows.num_columns - 1).is_null().to_numpy()
+    if not (bad | without_time).any():
         return rows, {}
-    faults = {}
+    faults = {at: _no_time(rows.slice(at, 1), form) for at in np.flatnonzero(without_time).tolist()}
     for at in np.flatnonzero(bad).tolist():
         wrong = next(k for k, one in enumerate(columns) if one.bad[at])
         faults[at] = _fault(value_of(written[wrong][at]), schema.fields[wrong])
-    return rows.filter(pa.array(~bad)), faults
+    return rows.filter(pa.array(~(bad | without_time))), dict(sorted(faults.items()))
+
+
+def _no_time(row: pa.Table, form: RowForm) -> str:
+    assert form.parsing.event_time is not None
+    _, expression = form.parsing.event_time
+    names = sorted(columns_of(expression))
+    return fault(expression, [value_of(row[name][0]) for name in names])
 
 
 def value_of(scalar: pa.Scalar) -> object:

@@ -22,7 +22,9 @@ def _mark(error: UnicodeError) -> tuple[str, int]:
     return MARK * (error.end - error.start), error.end
 
 
-codecs.register_error("penstock.mark", _mark)
+MARK_WRONG = "penstock.mark"
+"""The way of decoding that marks what is wrong."""
+codecs.register_error(MARK_WRONG, _mark)
 
 
 class MarkedStream(io.RawIOBase):
@@ -34,7 +36,7 @@ class MarkedStream(io.RawIOBase):
 
     def __init__(self, source: pa.NativeFile | BufferedIOBase) -> None:
         self._source = source
-        self._decoder = codecs.getincrementaldecoder("utf-8")("penstock.mark")
+        self._decoder = codecs.getincrementaldecoder("utf-8")(MARK_WRONG)
         self._left = b""
         self.found = False
 
