@@ -17,7 +17,7 @@ operators:
   o1: {inputs: [I1], cost: 0.014, selectivity: 1.0}
   o4: {inputs: I2, cost: 0.01, selectivity: varying}
   j1: {kind: join, inputs: [o1, o4], cost: 0.00001, selectivity: 0.1, window: 10}
-  w1: {kind: sql_write, inputs: [o1], cost: 0.01, table: t1, node: n2}
+  w1: {kind: sql_write, inputs: [o1], cost: 0.01, fixed: 0.05, table: t1, node: n2}
 nodes: {n1: {cpu: 1.0, bandwidth: 12500000}, n2: {}}
 network: {bandwidth: 125000000, transfer_cost: 0.0005}
 """
@@ -29,6 +29,7 @@ def test_everything() -> None:
     assert (first.rate_per_s, first.lower_per_s, first.peak_per_s) == (100, 5, 300)
     assert second.rate_per_s is None
     o1, o4, j1, w1 = network.operators
+    assert (o1.fixed_cpu, w1.fixed_cpu) == (0.0, 0.05)
     assert o1.selectivity == 1.0 and o4.is_varying and o4.inputs == ("I2",)
     assert j1.is_join and j1.window_s == 10
     assert w1.is_sticky and w1.group == "table t1" and w1.node == "n2"
@@ -123,22 +124,30 @@ def test_odd_json_gets_the_errors_of_yaml(text: str, error: str) -> None:
             "kind: joint",
             "full.yaml, line 5:\n      j1: {kind: joint, inputs: [o1, o4], cost: 0.00001, "
             "selectivity: 0.1, window: 10}\n      ^^\noperator j1 is of kind joint; the kinds are "
-            "operator, filter, switch, map, union, aggregate, join, table_join, python, sql_read, "
-            "sql_write. Did you mean join?",
+            "operator, filter, switch, map, union, aggregate, join, table_join, python, retime, "
+            "sql_read, sql_write. Did you mean join?",
         ),
         (
             "node: n2",
             "node: n3",
-            "full.yaml, line 6:\n      w1: {kind: sql_write, inputs: [o1], cost: 0.01, table: t1, "
-            "node: n3}\n      ^^\noperator w1 is put on n3; the nodes are n1, n2",
+            "full.yaml, line 6:\n      w1: {kind: sql_write, inputs: [o1], cost: 0.01, fixed: "
+            "0.05, table: t1, node: n3}\n      ^^\noperator w1 is put on n3; the nodes are n1, n2",
         ),
         (
             "selectivity: varying",
             "selectivty: 1",
             "full.yaml, line 4:\n      o4: {inputs: I2, cost: 0.01, selectivty: 1}\n"
             "                                   ^^^^^^^^^^\n"
-            "no key selectivty in operator o4; the keys are kind, inputs, cost, selectivity, "
-            "window, table, unit, varying, sticky, node, tuple_bytes. Did you mean selectivity?",
+            "no key selectivty in operator o4; the keys are kind, inputs, cost, fixed, "
+            "selectivity, window, table, unit, varying, sticky, node, tuple_bytes. Did you mean "
+            "selectivity?",
+        ),
+        (
+            "fixed: 0.05",
+            "fixed: -1",
+            "full.yaml, line 6:\n      w1: {kind: sql_write, inputs: [o1], cost: 0.01, fixed: -1, "
+            "table: t1, node: n2}\n      ^^\n"
+            "operator w1 has the fixed load -1. Give zero or more.",
         ),
         (
             "inputs: [I1], cost: 0.014",

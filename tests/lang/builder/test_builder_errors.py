@@ -28,6 +28,41 @@ heavy = readings.filter("kwh > 9").named("heavy")
             "Compare it with something, for example … > 0.",
         ),
         (
+            lambda: readings.filter(lambda row: row["kwh"] > 3),  # type: ignore[arg-type]
+            "filter is given a lambda, and takes SQL as text. "
+            'Write for example .filter("kwh > 3"). Python runs on batches of rows, by '
+            '.apply("module:function").',
+        ),
+        (
+            lambda: readings.with_columns(x=3),  # type: ignore[arg-type]
+            "x is given 3, and takes SQL as text. "
+            'Write for example .filter("kwh > 3"). Python runs on batches of rows, by '
+            '.apply("module:function").',
+        ),
+        (
+            lambda: readings.select(len),  # type: ignore[arg-type]
+            "the function len is not the name of a column. "
+            'Name columns as in .select("home"), and compute others as in x="2 * kwh".',
+        ),
+        (
+            lambda: readings.window("1 hour").group_by(lambda row: row),  # type: ignore[arg-type]
+            "a lambda is not the name of a column. "
+            'Name columns as in .select("home"), and compute others as in x="2 * kwh".',
+        ),
+        (
+            lambda: readings.apply(lambda batch: batch),  # type: ignore[arg-type]
+            "apply is given a lambda, and takes the name of a function. "
+            'Nodes import it by its name: write .apply("module:function"), with the function in a '
+            "file that they can import.",
+        ),
+        (
+            lambda: readings.apply(ps.deployment_yaml),  # type: ignore[arg-type]
+            "apply is given the function deployment_yaml, and takes the name of a function. "
+            "Nodes import it by its name: write "
+            '.apply("penstock.lang.deployment.printing:deployment_yaml"), with the function in a '
+            "file that they can import.",
+        ),
+        (
             lambda: readings.select("hom"),
             "no column hom. It has ts, home, district, kwh. Did you mean home?",
         ),
@@ -131,7 +166,7 @@ heavy = readings.filter("kwh > 9").named("heavy")
         ),
         (
             lambda: ps.sinks.files("/out", "xml"),
-            "no file format xml. The formats are csv, json, parquet.",
+            "no file format xml. The formats are csv, json, parquet, text.",
         ),
         (
             lambda: ps.sql("SELECT hom FROM readings", readings=readings),
@@ -192,3 +227,12 @@ def test_errors(build: Callable[[], Flow], said: str) -> None:
 def test_unknown_attributes() -> None:
     with pytest.raises(AttributeError, match="module 'penstock' has no attribute 'strem'"):
         ps.strem  # noqa: B018
+
+
+def test_a_generator_by_its_name_as_text() -> None:
+    with pytest.raises(InputError) as refused:
+        ps.generate("meters", homes=3)
+    assert str(refused.value) == (
+        "generate is called with 'meters'. "
+        "Write ps.generate.meters(homes=300): its name, then its options by name."
+    )

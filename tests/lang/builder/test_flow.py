@@ -262,8 +262,10 @@ def test_sources(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untype
         event_time="at",
         lateness=0,
         idle_timeout="30 s",
+        ahead="1 d",
     )
     assert stream.network().streams[0].idle_timeout_us == 30_000_000
+    assert stream.network().streams[0].ahead_us == 86_400_000_000
 
 
 def test_sql() -> None:
@@ -312,3 +314,11 @@ def test_importing_is_cheap() -> None:
         "set(sys.modules), 'heavy'; penstock.stream; assert 'pyspark' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_what_a_shell_shows_is_short() -> None:
+    readings = ps.stream("readings", source=ps.generate.meters(days=1), lateness="2 min")
+    big = readings.filter("kwh > 3").select("home", "kwh").named("big")
+    assert repr(big) == "<Flow big: home string, kwh double>"
+    assert len(repr(readings.window("1 hour").group_by("home"))) < 100
+    assert repr(ps.deployment(big, name="ami")) == "<Deployment ami: big>"

@@ -92,8 +92,8 @@ balance. Did you mean queries?
         ami.yaml, line 4:
                 latenes: 2min
                 ^^^^^^^
-        no key latenes in stream readings; the keys are source, schema, event_time, lateness, \
-idle_timeout. Did you mean lateness?
+        no key latenes in stream readings; the keys are source, schema, columns, \
+time_format, event_time, lateness, idle_timeout, ahead. Did you mean lateness?
         """)
     assert message("""
         streams:
@@ -109,7 +109,8 @@ Did you mean topic?
         ami.yaml, line 3:
             queries: {q: {sql: SELECT 1, too: none}}
                                          ^^^
-        no key too in query q; the keys are sql, to, max_latency, on, groups. Did you mean to?
+        no key too in query q; the keys are sql, to, max_latency, on, groups, engine. \
+Did you mean to?
         """)
     assert message("nodes: {a: {core: 1}}\n") == told("""
         ami.yaml, line 1:
@@ -161,7 +162,7 @@ Give one of generate, directory, replay, kafka.
             streams: {s: {source: {replay: day}, schema: a int}}
                                   ^^^^^^^^^^^^^
         source of stream s does not say which format its files have. \
-Add format: csv, json or parquet.
+Add format: csv, json, parquet or text.
         """)
     assert message("tables: {t: {file: homes.csv}}\n") == told("""
         ami.yaml, line 1:
@@ -187,7 +188,7 @@ Add format: csv, json or parquet.
         (
             "streams: {s: {source: {directory: in, format: cvs}, schema: a int}}",
             "cvs",
-            "no file format cvs. The formats are csv, json, parquet. Did you mean csv?",
+            "no file format cvs. The formats are csv, json, parquet, text. Did you mean csv?",
         ),
         (
             "streams: {s: {source: {directory: in, format: csv, finished: 1}, schema: a int}}",
@@ -272,6 +273,11 @@ Add format: csv, json or parquet.
             "'5q' is not a duration. Write for example 500ms, 30 s, 2min, 6 hours or 1 day.",
         ),
         ("nodes: {a: {cores: two}}", "two", "cores of node a must be a whole number; it is 'two'"),
+        (
+            "nodes: {a: {memory: 12}}",
+            "12",
+            "an amount of memory of 12 has no unit. Did you mean 12g, or 12m?",
+        ),
         (
             "nodes: {a: {memory: lots}}",
             "lots",

@@ -5,9 +5,10 @@ from textwrap import dedent
 
 import pytest
 
+from penstock.errors import InputError
 from penstock.lang.deployment import parse_deployment, read_deployment
 from penstock.model.durations import duration_us
-from penstock.model.network import Deployment, NodeSpec
+from penstock.model.network import Deployment, Network, NodeSpec
 from penstock.model.operators import (
     Aggregate,
     Filter,
@@ -17,6 +18,7 @@ from penstock.model.operators import (
     Switch,
     TableJoin,
 )
+from penstock.model.retime import Retime
 from penstock.model.schema import Schema
 from penstock.model.sources import (
     ConsoleSink,
@@ -30,6 +32,7 @@ from penstock.model.sources import (
     MemorySink,
     ReplaySource,
 )
+from penstock.place.fuse import fuse
 
 FOLDER = Path("/data")
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -126,9 +129,11 @@ def test_stream_times() -> None:
             event_time: at
             lateness: 0
             idle_timeout: 30s
+            ahead: 1d
         """).network.stream("s")
     assert (stream.shape.event_time, stream.shape.watermarked) == ("at", True)
     assert (stream.lateness_us, stream.idle_timeout_us) == (0, 30_000_000)
+    assert stream.ahead_us == 86_400_000_000
 
 
 READINGS = "streams: {readings: {source: {generate: meters, days: 1}, lateness: 2min}}\n"
@@ -286,3 +291,159 @@ queries:
         Path(),
     )
     assert folded.network.query("usage").text == "SELECT home, kwh FROM readings"
+
+
+def test_event_times_names_and_formats_of_a_source() -> None:
+    sample = Path(__file__).parent / "samples" / "as_it_comes.yaml"
+    network = parse_deployment(sample.read_text(), "as_it_comes.yaml", Path("/data")).network
+    lines, orders, clicks = (network.stream(name) for name in ("lines", "orders", "clicks"))
+    assert str(lines.shape) == "line string, at timestamp; event time at"
+    assert str(lines.read_schema) == "line string"
+    assert orders.parsing.columns == (("ts", "@timestamp"), ("order_id", "Order ID"))
+    assert orders.parsing.time_format == "dd/MM/yyyy HH:mm"
+    assert str(clicks.shape.schema) == "ms bigint, user string, event_time timestamp"
+    assert clicks.shape.event_time == "event_time"
+    assert clicks.parsing.written("user") == "user.name"
+
+
+@pytest.mark.parametrize(
+    ("stream", "what"),
+    [
+        (
+            "{source: {replay: a.csv}, schema: a string, event_time: \"to_timestamp(b, 'yyyy')\"}",
+            "no column b in the input; it has a",
+        ),
+        (
+            "{source: {replay: a.csv}, schema: a string, event_time: upper(a)}",
+            "the event time upper(a) is a string, not a timestamp",
+        ),
+        (
+            "{source: {replay: a.csv}, schema: a string, event_time: \"to_timestamp(a, 'EEE')\"}",
+            "EEE in the time pattern 'EEE' is not supported",
+        ),
+        (
+            "{source: {replay: a.csv}, schema: a string, event_time: CAST(a AS timestamp)}",
+            "an event time cannot be computed with TRY_CAST(`a` AS timestamp) where rows enter",
+        ),
+        (
+            "{source: {replay: a.csv}, schema: ts timestamp, time_format: EEE}",
+            "EEE in the time pattern 'EEE' is not supported",
+        ),
+        (
+            "{source: {replay: a.csv}, schema: a string, columns: {A: b}}",
+            "no column b",
+        ),
+        (
+            "{source: {replay: a.csv}, schema: a string, columns: {A: a, B: a}}",
+            "two names mean the column a",
+        ),
+        (
+            "{source: {replay: a.csv, header: false}, schema: a string, columns: {A: a}}",
+            "stream s has columns and files without a header",
+        ),
+        (
+            "{source: {replay: a.log}, schema: 'a string, b int'}",
+            "stream s has text files and the columns a string, b int",
+        ),
+        (
+            "{source: {generate: meters, days: 1}, columns: {A: home}}",
+            "stream s is made by a generator, which has its own columns and times",
+        ),
+    ],
+)
+def test_what_a_source_cannot_be_read_as(stream: str, what: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_deployment(f"streams: {{s: {stream}}}", "a.yaml", Path("/data"))
+    assert caught.value.what == what
+
+
+def test_an_expression_points_at_what_is_wrong_with_it() -> None:
+    text = "streams: {s: {source: {replay: a.log}, event_time: \"to_timestamp(lin, 'yyyy')\"}}"
+    with pytest.raises(InputError) as caught:
+        parse_deployment(text, "a.yaml", Path("/data"))
+    assert str(caught.value).splitlines()[:3] == [
+        "event_time of stream s, line 1:",
+        "    to_timestamp(lin, 'yyyy')",
+        "                 ^^^",
+    ]
+
+
+def test_results_are_no_text_files() -> None:
+    text = "streams: {s: {source: {generate: meters, days: 1}}}\n"
+    text += "queries: {q: {sql: SELECT home FROM s, to: {files: out, format: text}}}"
+    with pytest.raises(InputError, match="results have columns, and text files only lines"):
+        parse_deployment(text, "a.yaml", Path("/data"))
+
+
+OWN = "streams:\n  s: {source: {generate: meters, days: 1}}\n  made: {MADE}\n"
+OWN += "queries: {q: SELECT home FROM made}"
+
+
+def own_time(made: str) -> Network:
+    return parse_deployment(OWN.replace("MADE", made), "a.yaml", Path("/data")).network
+
+
+@pytest.mark.parametrize(
+    ("made", "operators"),
+    [
+        ("from: s, event_time: ts, lateness: 2s", ["made"]),
+        ("sql: SELECT * FROM s, event_time: ts, lateness: 2s", ["made_untimed", "made"]),
+        ("from: s, python: 'm:f', event_time: ts, lateness: 2s", ["made_untimed", "made"]),
+        (
+            "from: s, event_time: ts + INTERVAL 1 HOUR AS at, lateness: 2s",
+            ["made_computed", "made"],
+        ),
+    ],
+)
+def test_an_event_time_of_its_own(made: str, operators: list[str]) -> None:
+    network = own_time(made)
+    shape = network.shapes["made"]
+    assert shape.watermarked
+    assert shape.event_time == ("at" if "AS at" in made else "ts")
+    assert [one.name for one in network.operators if one.name.startswith("made")] == operators
+    (retime,) = (one for one in network.operators if isinstance(one, Retime))
+    assert retime.lateness_us == 2_000_000
+    assert "s" in network.judged and "made" in network.judged
+    # It ends in a channel, whoever reads it.
+    assert [one.name for one in fuse(network)] == ["made", "q"]
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        ("from: s, event_time: ts", "stream made has event_time and no lateness"),
+        ("from: s, lateness: 1s", "stream made has lateness and no event_time"),
+        (
+            "from: s, event_time: ts, lateness: 1s, ahead: 1d",
+            "stream made has ahead, which is decided by the clock",
+        ),
+        (
+            "from: s, switch: {a: kwh > 1}, event_time: ts",
+            "stream made has event_time, but a switch has the time of what it reads",
+        ),
+        (
+            "from: s, event_time: kwh, lateness: 1s",
+            "event time kwh is a double, not a timestamp",
+        ),
+        (
+            "from: s, event_time: kwh + 1, lateness: 1s",
+            "the event time kwh + 1 is a double, not a timestamp",
+        ),
+        (
+            "sql: SELECT * FROM s UNION ALL SELECT * FROM s, event_time: ts, lateness: 1s",
+            "made has an event time of its own, and reads made_untimed, a union: its rows have no "
+            "one order by which they could be late",
+        ),
+    ],
+)
+def test_an_event_time_that_cannot_be(made: str, told: str) -> None:
+    with pytest.raises(InputError) as caught:
+        own_time(made)
+    assert caught.value.what == told
+
+
+def test_rows_from_kafka_have_no_order() -> None:
+    text = "streams:\n  s: {source: {kafka: 'h:1', topic: t}, schema: 'ts timestamp'}\n"
+    text += "  made: {from: s, event_time: ts, lateness: 1s}\nqueries: {q: SELECT ts FROM made}"
+    with pytest.raises(InputError, match="made has an event time of its own, and reads s, which"):
+        parse_deployment(text, "a.yaml", Path("/data"))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import penstock as ps
 from laws import tried
 from penstock.lang.explain import explain_dict, explain_mermaid, explain_text
+from penstock.model.canonical import signatures
 from penstock.model.estimates import OperatorEstimate
 from penstock.model.network import Network
 
@@ -122,9 +123,11 @@ def test_dict() -> None:
     assert "secret" not in json.dumps(record)
     streams, operators, queries = record["streams"], record["operators"], record["queries"]
     assert isinstance(streams, list) and isinstance(operators, list) and isinstance(queries, list)
+    signed = signatures(network())
     assert streams == [
         {
             "name": "readings",
+            "signature": signed.streams["readings"],
             "source": {
                 "kind": "generator",
                 "generator": "meters",
@@ -140,6 +143,7 @@ def test_dict() -> None:
             "watermarked": True,
             "lateness_us": 120_000_000,
             "idle_timeout_us": None,
+            "ahead_us": None,
         }
     ]
     by_name = {one["name"]: one for one in operators}
@@ -148,26 +152,36 @@ def test_dict() -> None:
         "rate_per_s": None,
         "selectivity": None,
         "load": None,
+        "rows_per_batch": None,
     }
     assert [one["name"] for one in by_name["level"]["outputs"]] == ["level_high", "level_low"]
+    assert [one["signature"] for one in by_name["level"]["outputs"]] == [
+        signed.streams["level_high"],
+        signed.streams["level_low"],
+    ]
+    assert {name: one["signature"] for name, one in by_name.items()} == signed.operators
     assert by_name["heavy_homes"]["estimate"] is None
     assert queries == [
         {
             "name": "heavy_homes",
+            "signature": signed.queries["heavy_homes"],
             "stream": "heavy_homes",
             "sink": None,
             "max_latency_us": 5_000_000,
             "on": None,
             "groups": None,
+            "engine": None,
             "sql": "",
         },
         {
             "name": "low",
+            "signature": signed.queries["low"],
             "stream": "low",
             "sink": None,
             "max_latency_us": None,
             "on": "a",
             "groups": None,
+            "engine": None,
             "sql": "",
         },
     ]

@@ -69,9 +69,9 @@ def parsed(text: str) -> Expression:
         ("date_trunc('hour', ts)", Call("date_trunc", (Literal("hour"), TS))),
         ("regexp_extract(home, '(a)')", Call("regexp_extract", (HOME, Literal("(a)")))),
         ("split_part(home, '/', 3)", Call("split_part", (HOME, Literal("/"), Literal(3)))),
-        ("CAST(kwh AS decimal(10, 2))", Cast(KWH, DataType.DOUBLE)),
+        ("CAST(kwh AS double precision)", Cast(KWH, DataType.DOUBLE)),
         ("TRY_CAST(home AS int)", Cast(HOME, DataType.INT)),
-        ("kwh::varchar(5)", Cast(KWH, DataType.STRING)),
+        ("kwh::varchar", Cast(KWH, DataType.STRING)),
         ("ts::date", Cast(TS, DataType.DATE)),
         ("5L", Cast(Literal(5), DataType.BIGINT)),
         (

@@ -14,8 +14,8 @@ from penstock.errors import InputError
 from penstock.lang.sql import Catalog, query_sql
 from penstock.lang.sql.graph import identity
 from penstock.lang.sql.query_text import _behind, _Printer
-from penstock.lang.sql.same import same_operators
 from penstock.model.aggregates import AggregateCall
+from penstock.model.canonical import same_operators
 from penstock.model.expressions import Call, Column, Literal
 from penstock.model.network import Network, Query
 from penstock.model.operators import (

@@ -1,4 +1,4 @@
-"""Abstract networks as people write them, in YAML or JSON."""
+"""Abstract networks and trees of nodes as people write them, in YAML or JSON."""
 
 from penstock.lang.abstract.reading import (
     abstract_in,
@@ -6,5 +6,14 @@ from penstock.lang.abstract.reading import (
     parse_abstract,
     read_abstract,
 )
+from penstock.lang.abstract.tree import parse_tree, read_tree, tree_in
 
-__all__ = ["abstract_in", "is_abstract", "parse_abstract", "read_abstract"]
+__all__ = [
+    "abstract_in",
+    "is_abstract",
+    "parse_abstract",
+    "parse_tree",
+    "read_abstract",
+    "read_tree",
+    "tree_in",
+]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeVar
 
-from penstock.errors import InputError
 from penstock.lang.abstract.quick import network_of_json
+from penstock.lang.abstract.sections import PointingAtNames, each_entry
 from penstock.lang.deployment.yamlfile import Section, Value, YamlFile
 from penstock.lang.files import text_of
 from penstock.model.abstract import AbstractInput, AbstractNetwork, AbstractNode, AbstractOperator
@@ -18,6 +16,7 @@ _OPERATOR = (
     "kind",
     "inputs",
     "cost",
+    "fixed",
     "selectivity",
     "window",
     "table",
@@ -29,8 +28,6 @@ _OPERATOR = (
 )
 _NODE = ("cpu", "bandwidth")
 _NETWORK = ("bandwidth", "transfer_cost")
-
-_T = TypeVar("_T")
 
 
 def is_abstract(text: str, origin: str) -> bool:
@@ -77,11 +74,11 @@ def parse_abstract(text: str, origin: str) -> AbstractNetwork:
 
 def _network(root: Value) -> AbstractNetwork:
     top = root.section(_SECTIONS)
-    inputs = tuple(_each(top, "inputs", _input))
-    operators = tuple(_each(top, "operators", _operator))
-    nodes = tuple(_each(top, "nodes", _node))
+    inputs = tuple(each_entry(top["inputs"], "input", _INPUT, _input))
+    operators = tuple(each_entry(top["operators"], "operator", _OPERATOR, _operator))
+    nodes = tuple(each_entry(top["nodes"], "node", _NODE, _node))
     shared = top["network"].section(_NETWORK, "the network") if "network" in top else None
-    with _pointing(top):
+    with PointingAtNames(top, ("operators", "inputs", "nodes")):
         return AbstractNetwork(
             inputs,
             operators,
@@ -89,43 +86,6 @@ def _network(root: Value) -> AbstractNetwork:
             _number(shared, "bandwidth") if shared else None,
             _number_or(shared, "transfer_cost", 0.0) if shared else 0.0,
         )
-
-
-class _pointing:
-    """Errors about the network as a whole point at the entry whose name they begin with."""
-
-    def __init__(self, top: Section) -> None:
-        self._top = top
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if not isinstance(error, InputError) or error.place is not None:
-            return
-        words = error.what.replace(",", " ").split()
-        for section in ("operators", "inputs", "nodes"):
-            value = self._top.entries.get(section)
-            names = value.entries() if value is not None else {}
-            named = next((word for word in words if word in names), None)
-            if value is not None and named is not None:
-                error.at(value.file.place(value.key_node(named)))
-                return
-        error.at(self._top.whole.place)
-
-
-def _each(top: Section, section: str, read: Callable[[str, Section], _T]) -> Iterator[_T]:
-    allowed, kind = {
-        "inputs": (_INPUT, "input"),
-        "operators": (_OPERATOR, "operator"),
-        "nodes": (_NODE, "node"),
-    }[section]
-    whole = top[section]
-    for (name, value), (key, _) in zip(whole.entries().items(), whole.node.value, strict=True):
-        named = Value(value.file, value.node, f"{kind} {name}", key)
-        found = Section(named, {}) if value.is_nothing else named.section(allowed)
-        with named.pointing():
-            yield read(name, found)
 
 
 def _input(name: str, section: Section) -> AbstractInput:
@@ -153,6 +113,7 @@ def _operator(name: str, section: Section) -> AbstractOperator:
         section.flag("sticky", False),
         section.text("node"),
         _number(section, "tuple_bytes"),
+        _number_or(section, "fixed", 0.0),
     )
 
 

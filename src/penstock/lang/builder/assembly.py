@@ -54,6 +54,7 @@ class _Assembly:
             outlet.on,
             self._text(flow),
             outlet.groups,
+            outlet.engine,
         )
 
     def _sink(self, flow: Flow) -> Sink | None:

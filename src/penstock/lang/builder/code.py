@@ -11,6 +11,7 @@ from penstock.lang.builder.method_code import Calls, method_calls
 from penstock.lang.builder.writing import assigned, call, literal
 from penstock.lang.deployment.ends import TableSink
 from penstock.lang.deployment.grouping import Group, grouped, is_write, joined_tables, own_stream
+from penstock.lang.deployment.outside import event_time_text
 from penstock.lang.deployment.sizes import memory_text
 from penstock.model.durations import duration_text
 from penstock.model.network import Deployment, Network, Query
@@ -163,6 +164,8 @@ class _GroupCode:
             promises.append(f"max_latency={literal(duration_text(query.max_latency_us))}")
         if query.on is not None:
             promises.append(f"on={literal(query.on)}")
+        if query.engine is not None:
+            promises.append(f"engine={literal(query.engine)}")
         return [] if sink == ConsoleSink() and not promises else [sink_code(sink), *promises]
 
 
@@ -179,10 +182,15 @@ def _chained(group: Group) -> set[str]:
 
 def _stream(stream: Stream, variables: Variables) -> str:
     arguments = [literal(stream.name), f"source={source_code(stream.source)}"]
-    arguments.append(f"schema={literal(str(stream.shape.schema))}")
+    arguments.append(f"schema={literal(str(stream.read_schema))}")
+    if stream.parsing.columns:
+        pairs = (f"{literal(name)}: {literal(column)}" for column, name in stream.parsing.columns)
+        arguments.append(f"columns={{{', '.join(pairs)}}}")
+    if stream.parsing.time_format:
+        arguments.append(f"time_format={literal(stream.parsing.time_format)}")
     if stream.shape.event_time:
-        arguments.append(f"event_time={literal(stream.shape.event_time)}")
-    for name in ("lateness", "idle_timeout"):
+        arguments.append(f"event_time={literal(event_time_text(stream))}")
+    for name in ("lateness", "idle_timeout", "ahead"):
         us = getattr(stream, f"{name}_us")
         if us is not None:
             arguments.append(f"{name}={literal(duration_text(us))}")

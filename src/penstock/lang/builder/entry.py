@@ -31,11 +31,18 @@ def stream(
     event_time: str | None = None,
     lateness: Duration | None = None,
     idle_timeout: Duration | None = None,
+    ahead: Duration | None = None,
+    columns: Mapping[str, str] | None = None,
+    time_format: str = "",
 ) -> Flow:
     """A stream from outside.
 
     Generators know their columns and their event time; other sources need a ``schema``. Without a
-    ``lateness`` no window over the stream ever closes, so windows and joins ask for one.
+    ``lateness`` no window over the stream ever closes, so windows and joins ask for one. With
+    ``ahead`` rows further in the future are set aside.
+    ``event_time`` is a column, or an expression such as ``"timestamp_millis(ms) AS at"``.
+    ``columns`` are names in the source that are not those of the schema, as in
+    ``{"@timestamp": "ts"}``; ``time_format`` is how timestamps are written there.
     """
     described = outside_stream(
         name,
@@ -44,6 +51,9 @@ def stream(
         event_time,
         None if lateness is None else duration_us(lateness),
         None if idle_timeout is None else duration_us(idle_timeout),
+        None if ahead is None else duration_us(ahead),
+        columns,
+        time_format,
     )
     return Flow(described, name, described.shape)
 

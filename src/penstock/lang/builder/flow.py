@@ -22,8 +22,10 @@ from penstock.lang.builder.joins import (
 from penstock.lang.builder.steps import Step
 from penstock.lang.deployment.ends import AnySink
 from penstock.lang.deployment.locations import complete_database
+from penstock.lang.deployment.outside import computed_time, is_column_name, with_time
 from penstock.lang.sql import parse_expression
 from penstock.model.durations import duration_us
+from penstock.model.engines import EngineName, checked_engine
 from penstock.model.expressions import Column, Expression
 from penstock.model.network import Network
 from penstock.model.operators import (
@@ -42,6 +44,7 @@ from penstock.model.operators import (
     WindowJoin,
 )
 from penstock.model.partition_groups import PartitionGroups
+from penstock.model.retime import Retime
 from penstock.model.schema import Schema, Shape, checked_name
 from penstock.model.sources import ConsoleSink, Stream, Table
 from penstock.model.windows import AnyWindow, SessionWindow, TimeBound, Window
@@ -55,9 +58,10 @@ class Outlet:
     max_latency_us: int | None = None
     on: str | None = None
     groups: PartitionGroups | None = None
+    engine: EngineName | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Flow:
     """A stream that is being described; every method gives another one and leaves this as it is.
 
@@ -98,7 +102,7 @@ class Flow:
 
     def select(self, /, *columns: str, **computed: str) -> Flow:
         """The named columns, then computed ones under new names."""
-        chosen = [(self.schema[one].name, Column(self.schema[one].name)) for one in columns]
+        chosen = _chosen(columns, self.schema)
         made = [(name, self._expression(text, name)) for name, text in computed.items()]
         return self._map([*chosen, *made])
 
@@ -115,9 +119,23 @@ class Flow:
 
     def apply(self, function: str, schema: str | Schema | None = None) -> Flow:
         """The rows ``module:function`` makes; without a schema the columns stay the same."""
+        if not isinstance(function, str):
+            raise _no_function_name(function)
         columns = Schema.parse(schema) if isinstance(schema, str) else schema or self.schema
         name = self._label("python")
         return _flow(PythonOperator(name, self._input, function, columns), self)
+
+    def timed(self, event_time: str, *, lateness: Duration) -> Flow:
+        """The rows with another event time, a column or an expression, and how late they may be.
+
+        Rows that come later by it are set aside, as where a stream comes in from outside.
+        """
+        if not is_column_name(event_time):
+            name, expression = computed_time(self.stream, self.schema, event_time)
+            columns = with_time(self.schema, name, expression)
+            return self._map(list(columns)).timed(name, lateness=lateness)
+        rows, late_us = self._input, duration_us(lateness)
+        return _flow(Retime(self._label("retime"), rows, event_time.strip(), late_us), self)
 
     def switch(self, name: str | None = None, /, **cases: str) -> Mapping[str, Flow]:
         """Flows by case, each row in that of the first condition that is true.
@@ -208,11 +226,17 @@ class Flow:
         return replace(self, made_by=self.made_by.named(name), stream=name)
 
     def to(
-        self, sink: AnySink | None, *, max_latency: Duration | None = None, on: str | None = None
+        self,
+        sink: AnySink | None,
+        *,
+        max_latency: Duration | None = None,
+        on: str | None = None,
+        engine: str | None = None,
     ) -> Flow:
         """The same rows with a place to go when this is a query; see ``ps.sinks``."""
         limit_us = None if max_latency is None else duration_us(max_latency)
-        return replace(self, outlet=Outlet(sink, limit_us, on, self.outlet.groups))
+        chosen = None if engine is None else checked_engine(engine)
+        return replace(self, outlet=Outlet(sink, limit_us, on, self.outlet.groups, chosen))
 
     def in_groups(self, count: int, *keys: str) -> Flow:
         """The same rows, kept in groups by key when this is a query, for readers to share."""
@@ -242,6 +266,9 @@ class Flow:
     def __str__(self) -> str:
         return f"{self.stream}: {self.shape}"
 
+    def __repr__(self) -> str:
+        return f"<Flow {self}>"
+
     def _label(self, kind: str) -> str:
         """A name for the time being; of the nearest flow with a name, for people to recognise."""
         return f"{self._base}_{kind}"
@@ -256,6 +283,8 @@ class Flow:
         return Input(self.stream, self.shape)
 
     def _expression(self, text: str, what: str) -> Expression:
+        if not isinstance(text, str):
+            raise _no_expression(text, what)
         return parse_expression(text, self.schema, origin=f"{what} of {self.stream}")
 
     def _joined(
@@ -273,7 +302,7 @@ class Flow:
         return _flow(Map(self._label("map"), self._input, tuple(columns)), self)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Windowed:
     """Rows in windows, and the keys they are grouped by."""
 
@@ -281,10 +310,13 @@ class Windowed:
     window: AnyWindow
     keys: tuple[tuple[str, Expression], ...] = ()
 
+    def __repr__(self) -> str:
+        keys = ", ".join(name for name, _ in self.keys)
+        return f"<Windowed {self.flow.stream}, {self.window}{f', by {keys}' if keys else ''}>"
+
     def group_by(self, /, *columns: str, **computed: str) -> Windowed:
         """Groups by columns, then by computed values under new names."""
-        schema = self.flow.schema
-        chosen = [(schema[one].name, Column(schema[one].name)) for one in columns]
+        chosen = _chosen(columns, self.flow.schema)
         made = [(name, self.flow._expression(text, name)) for name, text in computed.items()]
         return replace(self, keys=(*self.keys, *chosen, *made))
 
@@ -294,6 +326,48 @@ class Windowed:
         calls = tuple((name, aggregate_call(one, flow.schema)) for name, one in aggregates.items())
         name = flow._label("aggregate")
         return _flow(Aggregate(name, flow._input, self.window, self.keys, calls), flow)
+
+
+def _chosen(columns: Iterable[str], schema: Schema) -> list[tuple[str, Expression]]:
+    for one in columns:
+        if not isinstance(one, str):
+            raise _no_column_name(one)
+    return [(schema[one].name, Column(schema[one].name)) for one in columns]
+
+
+def _no_column_name(given: object) -> InputError:
+    return InputError(
+        f"{_shown(given)} is not the name of a column",
+        hint='Name columns as in .select("home"), and compute others as in x="2 * kwh".',
+    )
+
+
+def _no_expression(given: object, what: str) -> InputError:
+    return InputError(
+        f"{what} is given {_shown(given)}, and takes SQL as text",
+        hint='Write for example .filter("kwh > 3"). Python runs on batches of rows, by '
+        '.apply("module:function").',
+    )
+
+
+def _no_function_name(given: object) -> InputError:
+    module, name = getattr(given, "__module__", ""), getattr(given, "__qualname__", "")
+    is_there = callable(given) and name.isidentifier() and module not in ("", "__main__")
+    example = f"{module}:{name}" if is_there else "module:function"
+    return InputError(
+        f"apply is given {_shown(given)}, and takes the name of a function",
+        hint=f'Nodes import it by its name: write .apply("{example}"), with the function in a '
+        "file that they can import.",
+    )
+
+
+def _shown(given: object) -> str:
+    """What somebody gave, in a few characters."""
+    if callable(given):
+        name = getattr(given, "__name__", type(given).__name__)
+        return "a lambda" if name == "<lambda>" else f"the function {name}"
+    text = repr(given)
+    return text if len(text) <= 40 else f"{text[:39]}…"
 
 
 def _flow(operator: Operator, parent: Flow) -> Flow:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from penstock.errors import InputError
 from penstock.model.sources import GeneratorSource
 
 
@@ -24,8 +25,13 @@ class Generators:
             raise AttributeError(part)
         return Generators(f"{self.name}.{part}".lstrip("."))
 
-    def __call__(self, **options: object) -> GeneratorSource:
+    def __call__(self, *given: object, **options: object) -> GeneratorSource:
         """A source of generated rows; raises if there is no such generator or option."""
+        if given:
+            raise InputError(
+                f"generate is called with {given[0]!r}",
+                hint="Write ps.generate.meters(homes=300): its name, then its options by name.",
+            )
         # Imported here because feeds bring Arrow along, and importing penstock is to be cheap.
         from penstock.feeds.generators import generator
 

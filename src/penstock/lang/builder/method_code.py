@@ -22,6 +22,7 @@ from penstock.model.operators import (
     Union,
     WindowJoin,
 )
+from penstock.model.retime import Retime
 from penstock.model.windows import AnyWindow, SessionWindow, TimeBound
 
 Calls = list[tuple[str, Sequence[str]]]
@@ -47,6 +48,9 @@ def method_calls(
             return [("join_table", [table(operator.table.name), *_table_join(operator)])]
         case PythonOperator(function=function, schema=schema):
             return [("apply", [literal(function), f"schema={literal(str(schema))}"])]
+        case Retime(event_time=event_time, lateness_us=lateness_us):
+            lateness = literal(duration_text(lateness_us))
+            return [("timed", [literal(event_time), f"lateness={lateness}"])]
         case Switch(name=name, cases=cases):
             conditions = {label: _sql(condition) for label, condition in cases}
             return [("switch", [literal(name), *keywords(conditions)])]

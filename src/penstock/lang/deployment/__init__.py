@@ -2,9 +2,16 @@
 
 from penstock.lang.deployment.printing import deployment_yaml
 from penstock.lang.deployment.reading import (
+    offered_streams,
     parse_deployment,
     parse_single_query,
     read_deployment,
 )
 
-__all__ = ["deployment_yaml", "parse_deployment", "parse_single_query", "read_deployment"]
+__all__ = [
+    "deployment_yaml",
+    "offered_streams",
+    "parse_deployment",
+    "parse_single_query",
+    "read_deployment",
+]

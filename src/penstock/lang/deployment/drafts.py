@@ -6,14 +6,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
 
 from penstock.errors import InputError, Place
 from penstock.lang.deployment.ends import AnySink, TableSink, read_schema
+from penstock.lang.deployment.outside import computed_time, is_column_name, with_time
 from penstock.lang.deployment.yamlfile import Section, Value
 from penstock.lang.sql import Catalog, parse_expression, parse_query, references
+from penstock.model.engines import EngineName
 from penstock.model.network import Query, unknown_stream
-from penstock.model.operators import Input, Operator, PythonOperator, SqlWrite, Switch
+from penstock.model.operators import Input, Map, Operator, PythonOperator, SqlWrite, Switch
 from penstock.model.partition_groups import PartitionGroups
+from penstock.model.retime import Retime
 from penstock.model.sources import ConsoleSink
 
 
@@ -81,6 +85,8 @@ class FromDraft(Draft):
 class PythonDraft(FromDraft):
     """A stream made by a user's function; without a schema its columns stay the same."""
 
+    folder: Path
+
     def operators(self, catalog: Catalog) -> tuple[Operator, ...]:
         input = self._input(catalog)
         schema = input.schema
@@ -88,7 +94,7 @@ class PythonDraft(FromDraft):
             schema = read_schema(self.settings["schema"])
         function = self.settings["python"]
         with function.pointing():
-            return (PythonOperator(self.name, input, function.text(), schema),)
+            return (PythonOperator(self.name, input, function.text(), schema, self.folder),)
 
 
 @dataclass(frozen=True)
@@ -117,18 +123,55 @@ class SwitchDraft(FromDraft):
 
 
 @dataclass(frozen=True)
+class TimedDraft(FromDraft):
+    """A stream whose rows have an event time of their own, a column or an expression.
+
+    ``made`` makes the rows, under a name of its own; None where they are those of ``source``.
+    """
+
+    made: SqlDraft | PythonDraft | None
+    event_time: str
+    lateness_us: int
+
+    @cached_property
+    def reads(self) -> frozenset[str]:
+        return super().reads if self.made is None else self.made.reads
+
+    def operators(self, catalog: Catalog) -> tuple[Operator, ...]:
+        made = () if self.made is None else self.made.operators(catalog)
+        rows = Input(made[-1].name, made[-1].output) if made else self._input(catalog)
+        with self.settings["event_time"].pointing():
+            return (*made, *retimed(self.name, rows, self.event_time, self.lateness_us))
+
+
+def untimed_name(stream: str) -> str:
+    """What the rows of a stream are called before they have an event time of their own."""
+    return f"{stream}_untimed"
+
+
+def retimed(name: str, rows: Input, event_time: str, lateness_us: int) -> tuple[Operator, ...]:
+    """The operators that give rows another event time, which is a column or an expression."""
+    if is_column_name(event_time):
+        return (Retime(name, rows, event_time.strip(), lateness_us),)
+    column, expression = computed_time(name, rows.schema, event_time)
+    computed = Map(f"{name}_computed", rows, with_time(rows.schema, column, expression))
+    return (computed, Retime(name, Input(computed.name, computed.output), column, lateness_us))
+
+
+@dataclass(frozen=True)
 class QueryDraft(Draft):
     """A query: how it is made, where its results go, and what is promised about it.
 
     ``sink`` is None for none, and ``sink_place`` None where nothing was written about it.
     """
 
-    made: SqlDraft | PythonDraft
+    made: SqlDraft | PythonDraft | TimedDraft
     sink: AnySink | None = None
     sink_place: Place | None = None
     max_latency_us: int | None = None
     on: str | None = None
     groups: PartitionGroups | None = None
+    engine: EngineName | None = None
 
     @property
     def reads(self) -> frozenset[str]:
@@ -154,6 +197,7 @@ class QueryDraft(Draft):
             self.on,
             self.made.sql.strip() if isinstance(self.made, SqlDraft) else "",
             self.groups,
+            self.engine,
         )
 
     def _check_groups(self, groups: PartitionGroups, result: Operator) -> None:

@@ -12,10 +12,11 @@ from penstock.lang.deployment.drafts import write_name
 from penstock.lang.sql import Catalog, parse_query, query_sql, references
 from penstock.model.network import Network, Query
 from penstock.model.operators import Operator, PythonOperator, SqlWrite, Switch, TableJoin
+from penstock.model.retime import Retime
 from penstock.model.schema import Schema, Shape
 from penstock.model.sources import GeneratorSource, Stream, Table
 
-_APART = (Switch, PythonOperator)
+_APART = (Switch, PythonOperator, Retime)
 _INSERT = re.compile(r"\bINSERT\s+INTO\s+(?:TABLE\s+)?`?(?P<name>\w+)", re.IGNORECASE)
 
 

@@ -100,10 +100,12 @@ def file_format(written: str, path: str, what: str) -> FileFormat:
     if written:
         return checked_format(written)
     ending = path.removesuffix(".gz").rpartition(".")[2].lower()
+    if ending in ("txt", "log"):
+        return "text"
     for known in FILE_FORMATS:
         if ending in (known, f"{known}l"):
             return known
     raise InputError(
         f"{what} does not say which format its files have",
-        hint="Add format: csv, json or parquet.",
+        hint="Add format: csv, json, parquet or text.",
     )

@@ -13,11 +13,13 @@ from ruamel.yaml.scalarstring import LiteralScalarString
 
 from penstock.lang.deployment.grouping import Group, groups_of, own_stream, written_tables
 from penstock.lang.deployment.locations import hidden_password
+from penstock.lang.deployment.outside import event_time_text
 from penstock.lang.deployment.sizes import memory_text
 from penstock.lang.sql import expression_sql
 from penstock.model.durations import duration_text
 from penstock.model.network import Deployment, NodeSpec, Query
 from penstock.model.operators import PythonOperator, SqlWrite, Switch
+from penstock.model.retime import Retime
 from penstock.model.sources import (
     ConsoleSink,
     CsvLayout,
@@ -84,14 +86,21 @@ class _Printer:
         """The settings of a stream from outside."""
         settings: Settings = {
             "source": _inline(self._source(stream.source)),
-            "schema": str(stream.shape.schema),
+            "schema": str(stream.read_schema),
         }
+        if stream.parsing.columns:
+            renamed = {written: column for column, written in stream.parsing.columns}
+            settings["columns"] = _inline(renamed)
+        if stream.parsing.time_format:
+            settings["time_format"] = stream.parsing.time_format
         if stream.shape.event_time:
-            settings["event_time"] = stream.shape.event_time
+            settings["event_time"] = event_time_text(stream)
         if stream.lateness_us is not None:
             settings["lateness"] = duration_text(stream.lateness_us)
         if stream.idle_timeout_us is not None:
             settings["idle_timeout"] = duration_text(stream.idle_timeout_us)
+        if stream.ahead_us is not None:
+            settings["ahead"] = duration_text(stream.ahead_us)
         return settings
 
     def derived(self, group: Group) -> Settings:
@@ -102,6 +111,9 @@ class _Printer:
                 return {"from": input.stream, "switch": conditions}
             case PythonOperator(input=input, function=function, schema=schema):
                 return {"from": input.stream, "python": function, "schema": str(schema)}
+            case Retime(input=input, event_time=event_time, lateness_us=lateness_us):
+                lateness = duration_text(lateness_us)
+                return {"from": input.stream, "event_time": event_time, "lateness": lateness}
             case _:
                 return {"sql": _sql(group.sql)}
 
@@ -128,6 +140,8 @@ class _Printer:
         if query.groups is not None:
             by = ", ".join(query.groups.keys)
             settings["groups"] = _inline({"by": by, "count": query.groups.count})
+        if query.engine is not None:
+            settings["engine"] = query.engine
         return settings
 
     def _to(self, sink: Sink | None, group: Group) -> object:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +13,9 @@ from penstock.lang.deployment.drafts import (
     QueryDraft,
     SqlDraft,
     SwitchDraft,
+    TimedDraft,
     in_reading_order,
+    untimed_name,
 )
 from penstock.lang.deployment.ends import read_schema, read_sink, read_source, read_table
 from penstock.lang.deployment.outside import outside_stream
@@ -21,17 +23,20 @@ from penstock.lang.deployment.scope import Scope
 from penstock.lang.deployment.sizes import memory_bytes
 from penstock.lang.deployment.yamlfile import Section, Value, YamlFile
 from penstock.lang.files import text_of
+from penstock.model.engines import EngineName, checked_engine
 from penstock.model.network import Deployment, Network, NodeSpec
 from penstock.model.partition_groups import PartitionGroups
 from penstock.model.schema import checked_name
 from penstock.model.sources import RunningSource, Stream
 
 _SECTIONS = ("streams", "tables", "queries", "nodes", "placement", "balance")
-_OUTSIDE = ("source", "schema", "event_time", "lateness", "idle_timeout")
+_TIMED = ("event_time", "lateness")
+_OUTSIDE = ("source", "schema", "columns", "time_format", *_TIMED, "idle_timeout", "ahead")
 _SQL = ("sql",)
 _PYTHON = ("from", "python", "schema")
 _SWITCH = ("from", "switch")
-_QUERY = ("to", "max_latency", "on", "groups")
+_SYSTEM = "the running system"
+_QUERY = ("to", "max_latency", "on", "groups", "engine")
 
 
 def read_deployment(path: Path) -> Deployment:
@@ -40,12 +45,18 @@ def read_deployment(path: Path) -> Deployment:
 
 
 def parse_deployment(
-    text: str, origin: str, folder: Path, running: Iterable[Stream] = ()
+    text: str,
+    origin: str,
+    folder: Path,
+    running: Iterable[Stream] = (),
+    written: Iterable[Stream] = (),
 ) -> Deployment:
     """The deployment that ``text`` describes.
 
     ``origin`` is what errors call the text, and its stem the deployment's name; relative paths
-    start at ``folder``. The streams ``running`` in a system already can be read as well.
+    start at ``folder``. The streams ``running`` in a system already can be read as well. One that
+    the text describes in the same way as it is ``written`` elsewhere is that stream; described in
+    another way, it would be another stream of that name, which is refused.
 
     >>> deployment = parse_deployment('''
     ... streams:
@@ -61,7 +72,7 @@ def parse_deployment(
         raise InputError(f"{origin} is empty", hint="A deployment file has at least streams: …")
     top = root.section(_SECTIONS)
     nodes = _nodes(top)
-    network = _network(top, nodes, folder, running)
+    network = _network(top, nodes, folder, running, written)
     placement = top.text("placement")
     return Deployment(Path(origin).stem, network, nodes, placement, _balance(top))
 
@@ -72,8 +83,9 @@ def parse_single_query(
     origin: str,
     running: Iterable[Stream],
     max_latency_us: int | None = None,
+    running_in: str = _SYSTEM,
 ) -> Deployment:
-    """The deployment of one query over the streams ``running`` in a system.
+    """The deployment of one query over the streams ``running`` in a system, or in a file.
 
     >>> from penstock.model.sources import GeneratorSource
     >>> readings = outside_stream("readings", GeneratorSource("meters", {"days": 1}))
@@ -81,17 +93,27 @@ def parse_single_query(
     >>> made.network.query("peaks").text
     'SELECT home FROM readings'
     """
-    scope, place = _scope(running), Place(origin, sql, 1)
+    scope, place = _scope(running, running_in), Place(origin, sql, 1)
     scope.claim(checked_name(name, "query"), f"query {name}")
     draft = SqlDraft(name, f"query {name}", place, sql)
     scope.add_draft(QueryDraft(name, draft.what, place, draft, max_latency_us=max_latency_us))
     return Deployment(name, _without_unread(scope.network([name])))
 
 
-def _scope(running: Iterable[Stream]) -> Scope:
+def offered_streams(network: Network, names: Iterable[str] | None = None) -> list[Stream]:
+    """The streams that others can read once the network runs; all, or those of these ``names``."""
+    shapes = network.shapes
+    chosen = ((name, shapes[name]) for name in (shapes if names is None else names))
+    return [
+        Stream(name, RunningSource(), shape, 0 if shape.times and shape.watermarked else None)
+        for name, shape in chosen
+    ]
+
+
+def _scope(running: Iterable[Stream], running_in: str = _SYSTEM) -> Scope:
     scope = Scope()
     for stream in running:
-        scope.claim(stream.name, f"{stream.name} of the running system")
+        scope.claim(stream.name, f"{stream.name} of {running_in}")
         scope.add_stream(stream)
     return scope
 
@@ -108,12 +130,17 @@ def _without_unread(network: Network) -> Network:
 
 
 def _network(
-    top: Section, nodes: tuple[NodeSpec, ...], folder: Path, running: Iterable[Stream]
+    top: Section,
+    nodes: tuple[NodeSpec, ...],
+    folder: Path,
+    running: Iterable[Stream],
+    written: Iterable[Stream],
 ) -> Network:
     scope, drafts = _scope(running), list[Draft]()
-    for name, value in _named(top, "streams", scope, "stream"):
+    shared = _shared(top, folder, {stream.name: stream for stream in written})
+    for name, value in _named(top, "streams", scope, "stream", shared):
         if _is_derived(value):
-            drafts.append(_derived(name, value))
+            drafts.append(_derived(name, value, folder))
             scope.claim_outputs(drafts[-1])
         else:
             scope.add_stream(_outside(name, value, folder))
@@ -126,12 +153,28 @@ def _network(
     return _without_unread(scope.network([draft.name for draft in drafts]))
 
 
-def _named(top: Section, section: str, scope: Scope, kind: str) -> list[tuple[str, Value]]:
-    """The entries of a section, their names checked and claimed."""
+def _shared(top: Section, folder: Path, written: Mapping[str, Stream]) -> frozenset[str]:
+    """The streams from outside that are described here as they are elsewhere."""
+    found = top["streams"].entries().items() if "streams" in top else ()
+    return frozenset(
+        name
+        for name, value in found
+        if name in written
+        and not _is_derived(value)
+        and _outside(name, value, folder) == written[name]
+    )
+
+
+def _named(
+    top: Section, section: str, scope: Scope, kind: str, shared: Container[str] = ()
+) -> list[tuple[str, Value]]:
+    """The entries of a section, but for those that are ``shared``, names checked and claimed."""
     if section not in top:
         return []
     named = []
     for name, value in top[section].entries().items():
+        if name in shared:
+            continue
         key = top[section].key_node(name)
         with value.file.pointing(key):
             scope.claim(checked_name(name, kind), f"{kind} {name}")
@@ -157,26 +200,85 @@ def _outside(name: str, value: Value, folder: Path) -> Stream:
     event_time = section.text("event_time") or None
     lateness_us = section.duration_us("lateness")
     idle_timeout_us = section.duration_us("idle_timeout")
+    columns = _renamed(section["columns"]) if "columns" in section else None
     with value.pointing():
-        return outside_stream(name, source, schema, event_time, lateness_us, idle_timeout_us)
+        return outside_stream(
+            name,
+            source,
+            schema,
+            event_time,
+            lateness_us,
+            idle_timeout_us,
+            section.duration_us("ahead"),
+            columns,
+            section.text("time_format"),
+        )
 
 
-def _derived(name: str, value: Value) -> Draft:
+def _renamed(value: Value) -> dict[str, str]:
+    """Which column is meant by a name in the source."""
+    found = {name: column.text("the name of a column") for name, column in value.entries().items()}
+    twice = [one for one in found.values() if list(found.values()).count(one) > 1]
+    if twice:
+        raise InputError(f"two names mean the column {twice[0]}", place=value.place)
+    return found
+
+
+def _derived(name: str, value: Value, folder: Path) -> Draft:
     entries = value.entries()
-    if "sql" in entries:
-        return _sql(name, value.section(_SQL))
+    for key in (one for one in ("ahead", "idle_timeout") if one in entries):
+        raise InputError(
+            f"{value.what} has {key}, which is decided by the clock",
+            hint="Give it to the stream the rows come in by.",
+            place=value.file.place(value.key_node(key)),
+        )
+    timed = [one for one in _TIMED if one in entries]
+    if timed and "switch" in entries:
+        raise InputError(
+            f"{value.what} has {timed[0]}, but a switch has the time of what it reads",
+            hint="Give it to a stream that the switch reads.",
+            place=value.file.place(value.key_node(timed[0])),
+        )
     if "switch" in entries:
         section = value.section(_SWITCH)
         return SwitchDraft(name, value.what, value.place, section["from"], section)
-    return _python(name, value.section(_PYTHON))
+    if timed:
+        section = value.section((*(_SQL if "sql" in entries else _PYTHON), *_TIMED))
+        return _timed(name, section, folder)
+    if "sql" in entries:
+        return _sql(name, value.section(_SQL))
+    return _python(name, value.section(_PYTHON), folder)
+
+
+def _timed(name: str, section: Section, folder: Path) -> TimedDraft:
+    """A stream made from others whose rows have an event time of their own."""
+    lateness_us = section.duration_us("lateness")
+    if "event_time" not in section or lateness_us is None:
+        given, missing = ("lateness", "event_time") if lateness_us is not None else _TIMED
+        raise InputError(
+            f"{section.what} has {given} and no {missing}",
+            hint="A stream made from others has the event time of what it reads, or one of its "
+            "own, for example event_time: at and lateness: 2min.",
+            place=section.whole.place,
+        )
+    made: SqlDraft | PythonDraft | None = None
+    if "sql" in section:
+        made = _sql(untimed_name(name), section)
+    elif "python" in section:
+        made = _python(untimed_name(name), section, folder)
+    source = section["sql"] if "sql" in section else section["from"]
+    written = section["event_time"].text("a column or an expression")
+    return TimedDraft(
+        name, section.what, section.whole.place, source, section, made, written, lateness_us
+    )
 
 
 def _sql(name: str, section: Section) -> SqlDraft:
     return SqlDraft(name, section.what, section.whole.place, section["sql"].text("SQL"))
 
 
-def _python(name: str, section: Section) -> PythonDraft:
-    return PythonDraft(name, section.what, section.whole.place, section["from"], section)
+def _python(name: str, section: Section, folder: Path) -> PythonDraft:
+    return PythonDraft(name, section.what, section.whole.place, section["from"], section, folder)
 
 
 def _query(name: str, value: Value, nodes: tuple[NodeSpec, ...], folder: Path) -> QueryDraft:
@@ -184,19 +286,34 @@ def _query(name: str, value: Value, nodes: tuple[NodeSpec, ...], folder: Path) -
         made = SqlDraft(name, value.what, value.place, value.text("SQL or a mapping"))
         return QueryDraft(name, value.what, value.place, made)
     own = _PYTHON if "from" in value.entries() else _SQL
-    section = value.section((*own, *_QUERY))
+    is_timed = "event_time" in value.entries() or "lateness" in value.entries()
+    section = value.section((*own, *(_TIMED if is_timed else ()), *_QUERY))
     given = section.entries.get("to")
     return QueryDraft(
         name,
         value.what,
         value.place,
-        _python(name, section) if own is _PYTHON else _sql(name, section),
+        _made(name, section, folder, is_timed),
         read_sink(given, folder) if given else None,
         given.place if given else None,
         section.duration_us("max_latency"),
         _node_name(section["on"], nodes) if "on" in section else None,
         _groups(section["groups"]) if "groups" in section else None,
+        _engine(section["engine"]) if "engine" in section else None,
     )
+
+
+def _engine(value: Value) -> EngineName:
+    with value.pointing():
+        return checked_engine(value.text("light or native"))
+
+
+def _made(
+    name: str, section: Section, folder: Path, is_timed: bool
+) -> SqlDraft | PythonDraft | TimedDraft:
+    if is_timed:
+        return _timed(name, section, folder)
+    return _sql(name, section) if "sql" in section else _python(name, section, folder)
 
 
 def _groups(value: Value) -> PartitionGroups:

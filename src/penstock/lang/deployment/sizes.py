@@ -17,6 +17,12 @@ def memory_bytes(written: str | int) -> int:
     (536870912, 1610612736)
     """
     found = _WRITTEN.fullmatch(str(written).strip())
+    if found and not found.group(2) and 0 < float(found.group(1)) < _UNITS["m"]:
+        number = found.group(1)
+        raise InputError(
+            f"an amount of memory of {number} has no unit",
+            hint=f"Did you mean {number}g, or {number}m?",
+        )
     size = round(float(found.group(1)) * _UNITS[found.group(2).lower()]) if found else 0
     if not size:
         raise InputError(
@@ -28,8 +34,8 @@ def memory_bytes(written: str | int) -> int:
 def memory_text(size: int) -> str:
     """The shortest exact way to write ``size`` bytes; parses back.
 
-    >>> memory_text(1 << 30), memory_text(1536 << 20), memory_text(1000)
-    ('1g', '1536m', '1000')
+    >>> memory_text(1 << 30), memory_text(1536 << 20), memory_text((1 << 30) + 1)
+    ('1g', '1536m', '1073741825')
     """
     for unit in ("t", "g", "m", "k"):
         if size % _UNITS[unit] == 0:

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from penstock.lang.explain.words import details_words
+from penstock.model.canonical import Signatures, signatures
 from penstock.model.estimates import OperatorEstimate
 from penstock.model.network import Network, Query
 from penstock.model.operators import Operator
@@ -21,33 +22,41 @@ def explain_dict(network: Network, costs: Mapping[str, OperatorEstimate] | None 
     """The network as dictionaries, lists, texts and numbers only; passwords are left out.
 
     ``streams``, ``operators`` (each after all it reads) and ``queries`` are lists. An operator has
-    an ``estimate`` if ``costs`` has one under its name, else null.
+    an ``estimate`` if ``costs`` has one under its name, else null. Each has a ``signature``: what
+    gives the same rows at the same event times has the same one.
     """
     estimates = costs or {}
+    signed = signatures(network)
     return {
-        "streams": [_stream(one) for one in network.streams],
-        "operators": [_operator(one, estimates.get(one.name)) for one in network.operators],
-        "queries": [_query(one) for one in network.queries],
+        "streams": [_stream(one, signed) for one in network.streams],
+        "operators": [_operator(one, estimates.get(one.name), signed) for one in network.operators],
+        "queries": [_query(one, signed) for one in network.queries],
     }
 
 
-def _stream(stream: Stream) -> Record:
+def _stream(stream: Stream, signed: Signatures) -> Record:
     return {
         "name": stream.name,
+        "signature": signed.streams[stream.name],
         "source": _end(stream.source),
         **_shape(stream.shape),
         "lateness_us": stream.lateness_us,
         "idle_timeout_us": stream.idle_timeout_us,
+        "ahead_us": stream.ahead_us,
     }
 
 
-def _operator(operator: Operator, estimate: OperatorEstimate | None) -> Record:
+def _operator(operator: Operator, estimate: OperatorEstimate | None, signed: Signatures) -> Record:
     return {
         "name": operator.name,
+        "signature": signed.operators[operator.name],
         "kind": operator.kind,
         "details": details_words(operator),
         "inputs": [input.stream for input in operator.inputs],
-        "outputs": [{"name": name, **_shape(one)} for name, one in operator.outputs.items()],
+        "outputs": [
+            {"name": name, "signature": signed.streams[name], **_shape(one)}
+            for name, one in operator.outputs.items()
+        ],
         "stateful": operator.stateful,
         "opaque": operator.opaque,
         "movable": operator.movable,
@@ -56,14 +65,16 @@ def _operator(operator: Operator, estimate: OperatorEstimate | None) -> Record:
     }
 
 
-def _query(query: Query) -> Record:
+def _query(query: Query, signed: Signatures) -> Record:
     return {
         "name": query.name,
+        "signature": signed.queries[query.name],
         "stream": query.stream,
         "sink": _end(query.sink) if query.sink else None,
         "max_latency_us": query.max_latency_us,
         "on": query.on,
         "groups": asdict(query.groups) if query.groups else None,
+        "engine": query.engine,
         "sql": query.text,
     }
 

@@ -73,10 +73,13 @@ def sink_words(sink: Sink | None) -> str:
 def stream_time_words(stream: Stream) -> str:
     """What is known about the time of a stream from outside."""
     parts = [shape_time_words(stream.shape)]
-    if stream.lateness_us is not None:
+    # Of a stream that runs already others know how late its rows may be.
+    if stream.lateness_us is not None and not isinstance(stream.source, RunningSource):
         parts.append(f"rows up to {duration_text(stream.lateness_us)} late")
     if stream.idle_timeout_us is not None:
         parts.append(f"idle after {duration_text(stream.idle_timeout_us)}")
+    if stream.ahead_us is not None:
+        parts.append(f"at most {duration_text(stream.ahead_us)} ahead")
     return ", ".join(parts)
 
 
@@ -123,6 +126,8 @@ def query_words(query: Query, network: Network) -> str:
         parts.append(f"on node {query.on}")
     if query.groups is not None:
         parts.append(f"in {query.groups.count} groups by {listed(query.groups.keys)}")
+    if query.engine is not None:
+        parts.append(f"by the {query.engine} engine")
     return ", ".join(parts)
 
 

@@ -15,7 +15,7 @@ from penstock.errors import InputError
 from penstock.lang.sql import literals
 from penstock.lang.sql.functions import WINDOWS, aggregate_name, function_call
 from penstock.lang.sql.places import Written
-from penstock.lang.sql.syntax import DIALECT
+from penstock.lang.sql.syntax import DIALECT, type_name
 from penstock.model.expressions import Call, Case, Cast, Expression, Literal, type_of
 from penstock.model.schema import Schema
 from penstock.model.types import DataType, data_type
@@ -189,7 +189,7 @@ def _if(node: exp.Expr, scope: Scope) -> Expression:
 
 def _cast(node: exp.Expr, scope: Scope) -> Expression:
     with scope.written.pointing_at(node):
-        type = data_type(node.args["to"].sql(DIALECT))
+        type = data_type(type_name(node.args["to"]))
     if _is_constant_time(node, type):
         with scope.written.pointing_at(node.this):
             return literals.moment(node.this.name, type)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from sqlglot.parsers.spark import SparkParser
+
 from penstock.errors import InputError, listed, suggestion
 from penstock.model.aggregates import AGGREGATES
-from penstock.model.expressions import Call, Expression, Literal
+from penstock.model.expressions import Call, Cast, Expression, Literal
 from penstock.model.functions import FUNCTIONS
+from penstock.model.types import STORABLE, DataType
 
 WINDOWS = ("window", "session_window")
 
@@ -53,11 +56,42 @@ _REFUSED: Mapping[str, str] = {
     "last": "Use max_by(value, time).",
 }
 
+_BETWEEN = "Write unix_seconds(one) - unix_seconds(other), or unix_micros for microseconds."
+_LATER = "Write time + INTERVAL 3 DAYS."
+_TRIMMED = "There is trim, for both ends."
+_FOUND = "There are contains, startswith, endswith and regexp_extract."
+_OVER = "Group by window(time, 'size') in a subquery and join with its result."
+_FIRST = "Use min_by(value, time) or max_by(value, time)."
+_INSTEAD: Mapping[str, str] = {
+    **dict.fromkeys(("datediff", "date_diff", "timestampdiff", "timediff", "age"), _BETWEEN),
+    **dict.fromkeys(("date_add", "dateadd", "date_sub", "timestampadd", "adddate"), _LATER),
+    **dict.fromkeys(("ltrim", "rtrim", "btrim"), _TRIMMED),
+    **dict.fromkeys(("instr", "position", "locate", "charindex", "strpos"), _FOUND),
+    **dict.fromkeys(("lag", "lead", "row_number", "rank", "dense_rank", "ntile"), _OVER),
+    **dict.fromkeys(("first_value", "last_value", "any_value", "arbitrary"), _FIRST),
+    **dict.fromkeys(("strftime", "to_char"), "Use date_format(time, 'yyyy-MM-dd')."),
+    **dict.fromkeys(("strptime", "parse_timestamp"), "Use to_timestamp(text, 'pattern')."),
+    **dict.fromkeys(("from_unixtime", "to_epoch"), "Use timestamp_seconds(number)."),
+    **dict.fromkeys(("to_unix_timestamp", "epoch"), "Use unix_seconds(time)."),
+    **dict.fromkeys(("epoch_ms", "from_unix_millis"), "Use timestamp_millis(number)."),
+    **dict.fromkeys(("date_part", "datepart"), "Write extract(hour FROM time), or hour(time)."),
+    **dict.fromkeys(("countif", "sum_if", "sumif"), "Write count_if(…), or sum(if(…, value, 0))."),
+    **dict.fromkeys(("approx_percentile", "quantile"), "There are min, max, avg and stddev."),
+    **{str(one): f"Write CAST(… AS {one})." for one in STORABLE},
+    "concat_ws": "Use concat(one, ',', other).",
+    "nvl2": "Write if(one IS NOT NULL, two, three).",
+    "right": "Write substring(text, -length).",
+    "trunc": "Use date_trunc for times, and floor or round for numbers.",
+    "count_distinct": "Use approx_count_distinct(value).",
+}
+"""What does the same as functions that other systems have."""
+
 Arguments = tuple[Expression, ...]
 _REWRITTEN: Mapping[str, Callable[[Arguments], Expression]] = {
     "isnull": lambda given: Call("is_null", given),
     "isnotnull": lambda given: Call("not", (Call("is_null", given),)),
     "left": lambda given: Call("substring", (given[0], Literal(1), *given[1:])),
+    "to_timestamp": lambda given: _to_timestamp(given),
 }
 
 
@@ -70,6 +104,12 @@ def aggregate_name(name: str) -> str | None:
     folded = name.lower()
     known = _SAME_AGGREGATES.get(folded, folded)
     return known if known in AGGREGATES else None
+
+
+def _to_timestamp(given: Arguments) -> Expression:
+    if len(given) == 1:
+        return Cast(given[0], DataType.TIMESTAMP)
+    return Call("to_timestamp", given)
 
 
 def function_call(name: str, arguments: Arguments) -> Expression:
@@ -102,6 +142,7 @@ def _unknown(name: str) -> InputError:
         return on_purpose
     named = [one for one, function in FUNCTIONS.items() if not function.infix]
     callable_names = sorted({*named, *_SAME, *_REWRITTEN, *AGGREGATES})
-    near = suggestion(folded, callable_names)
-    hint = near or f"There are {listed([*sorted(named), *AGGREGATES])}."
+    # What is a function elsewhere is not mistyped: one with a similar name does something else.
+    near = "" if folded.upper() in SparkParser.FUNCTIONS else suggestion(folded, callable_names)
+    hint = _INSTEAD.get(folded) or near or f"There are {listed([*sorted(named), *AGGREGATES])}."
     return InputError(f"no function {name}", hint=hint)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
+from math import isinf
 
 from sqlglot import exp
 
@@ -22,7 +23,10 @@ def number(text: str) -> Literal:
     (Literal(value=9), Literal(value=9.5))
     """
     if not text.removeprefix("-").isdigit():
-        return Literal(float(text))
+        value = float(text)
+        if isinf(value):
+            raise InputError(f"{text} is too large for a double", hint="The largest is 1.79e308.")
+        return Literal(value)
     if not -(2**63) <= int(text) < 2**63:
         raise InputError(f"{text} does not fit into a bigint", hint="Write it as a double: 1e19.")
     return Literal(int(text))

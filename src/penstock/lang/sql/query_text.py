@@ -26,9 +26,9 @@ from penstock.lang.sql.blocks import (
 from penstock.lang.sql.expression_text import name_node, node_sql
 from penstock.lang.sql.parse import parse_query
 from penstock.lang.sql.records import Catalog
-from penstock.lang.sql.same import same_operators
 from penstock.lang.sql.scope import fresh
 from penstock.lang.sql.select_text import Block, Stage, block_text
+from penstock.model.canonical import same_operators
 from penstock.model.expressions import Column
 from penstock.model.network import Network, unknown_stream
 from penstock.model.operators import (
@@ -44,6 +44,7 @@ from penstock.model.operators import (
     Union,
     WindowJoin,
 )
+from penstock.model.retime import Retime
 from penstock.model.sources import Table
 
 _KIND = re.compile(r"\d+|(filter|map|union|aggregate|join|table_join|sql_read)(_\d+)?")
@@ -57,7 +58,7 @@ def query_sql(network: Network, stream: str) -> str:
     if not operators:
         return f"SELECT *\nFROM {node_sql(name_node(stream))}"
     last = operators[-1]
-    if isinstance(last, Switch | PythonOperator):
+    if isinstance(last, Switch | PythonOperator | Retime):
         raise InputError(
             f"{stream} comes from a {last.kind} operator, which SQL cannot express",
             hint="Ask for a query that reads it.",
@@ -85,7 +86,7 @@ def _behind(network: Network, stream: str) -> tuple[Operator, ...]:
 
 def _is_end(operator: Operator) -> bool:
     """Whether an operator has no SQL that gives its output, so that it is read by name."""
-    return isinstance(operator, Switch | PythonOperator | SqlWrite)
+    return isinstance(operator, Switch | PythonOperator | Retime | SqlWrite)
 
 
 def _reads_back(text: str, operators: tuple[Operator, ...], stream: str, network: Network) -> bool:

@@ -42,6 +42,32 @@ class _Parser(SparkParser):
             interval.meta.update(start=first.start, end=self._prev.end)
         return interval
 
+    def _parse_types(
+        self,
+        check_func: bool = False,
+        schema: bool = False,
+        allow_identifiers: bool = True,
+        with_collation: bool = False,
+    ) -> exp.Expr | None:
+        """A type that knows how it was written: sqlglot takes one for another where Spark does."""
+        first = self._curr
+        type = super()._parse_types(check_func, schema, allow_identifiers, with_collation)
+        if type is not None and first is not None:
+            type.meta["written"] = self._type_name(first)
+        return type
+
+    def _type_name(self, first: Token) -> str:
+        text = self.sql[first.start : self._prev.end + 1]
+        suffix = first.text.upper()
+        # The suffix of a number, as in 10Y, is a token of its own in the place of the whole number.
+        is_suffix = text[:1].isdigit() or text.startswith(".")
+        return Spark.Tokenizer.NUMERIC_LITERALS[suffix].lower() if is_suffix else text
+
+
+def type_name(node: exp.Expr) -> str:
+    """The name of a type as it was written."""
+    return str(node.meta.get("written") or node.sql(DIALECT))
+
 
 class _Generator(SparkGenerator):
     """Prints NOT where people write it, and constant times as constants."""
