@@ -50,8 +50,12 @@ def random_problem(
     bandwidth: float = np.inf,
     lower: bool = False,
     equal: bool = False,
+    fixed: float = 0.0,
 ) -> Problem:
-    """Units of one variable each (some of two), in chains, on nodes of different size."""
+    """Units of one variable each (some of two), in chains, on nodes of different size.
+
+    ``fixed`` is the part of all CPU that fixed loads of two units in three take together.
+    """
     rng = np.random.default_rng(seed)
     rows = np.zeros((units, width))
     rows[np.arange(units), np.arange(units) % width] = rng.uniform(0.1, 1.0, units)
@@ -63,15 +67,22 @@ def random_problem(
     capacities = np.ones(nodes) if equal else rng.uniform(0.5, 2.0, nodes)
     totals = rows.sum(axis=0)
     share = rng.dirichlet(np.ones(width + 1))[:width] if lower else np.zeros(width)
+    constants = np.zeros(units)
+    if fixed:
+        # Drawn apart, so that the rest is the same with and without.
+        apart = np.random.default_rng([seed, 7])
+        constants = apart.uniform(0.1, 1.0, units) * (apart.random(units) < 2 / 3)
+        constants *= fixed * capacities.sum() / max(constants.sum(), 1e-9)
     return Problem(
         units=tuple(f"o{at}" for at in range(units)),
         members=tuple((f"o{at}",) for at in range(units)),
         rows=rows,
+        fixed=constants,
         arcs=Arcs(sources, sources + width, transfer * rates, 100 * rates),
         variables=tuple(f"I{at}" for at in range(width)),
         nodes=tuple(f"n{at}" for at in range(nodes)),
         capacities=capacities,
-        lower=share * capacities.sum() / totals,
+        lower=(1 - fixed) * share * capacities.sum() / totals,
         rates=rng.uniform(0.5, 1.5, width) * capacities.sum() / totals / width,
         peaks=2 * capacities.sum() / totals / width,
         bandwidths=np.full(nodes, bandwidth),

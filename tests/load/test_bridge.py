@@ -7,7 +7,13 @@ import pytest
 
 from penstock.errors import InputError
 from penstock.lang.deployment import parse_deployment, read_deployment
-from penstock.load.bridge import abstract_network, tied_units, unmeasured_kinds
+from penstock.load.batches import batch_network
+from penstock.load.bridge import (
+    abstract_network,
+    tied_units,
+    unmeasured_batches,
+    unmeasured_kinds,
+)
 from penstock.load.costs import CostTable
 from penstock.load.problem import placement_problem
 from penstock.model.abstract import AbstractNetwork
@@ -15,6 +21,7 @@ from penstock.model.estimates import OperatorEstimate
 from penstock.model.network import NodeSpec
 from penstock.place.fragments import placed_fragments
 from penstock.place.fuse import fuse
+from penstock.place.rhythm import counted_rounds_s, unhurried
 from penstock.place.rod import Rod, rod
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -60,6 +67,110 @@ def test_what_was_measured_takes_precedence() -> None:
     problem = placement_problem(bridged(costs=table, measured=measured))
     assert problem.variables == ("readings",)
     assert problem.rows[:, 0] * 1e6 == pytest.approx([7.0, 1.5, 0.75])
+
+
+BATCHES = CostTable(
+    COSTS.cost_us, "here", "2026-01-01", {"stateless": 50.0, "aggregate": 100.0, "join": 200.0}
+)
+JOINED = """
+streams:
+  readings: {source: {generate: meters, days: 1}, lateness: 2min}
+queries:
+  hourly: {sql: "SELECT home, window.end AS at, sum(kwh) AS kwh FROM readings
+    GROUP BY home, window(ts, '1 hour')", max_latency: 8s}
+  near: {sql: "SELECT h.home FROM hourly h JOIN readings r ON h.home = r.home
+    AND r.ts BETWEEN h.at AND h.at + INTERVAL 30 MINUTES", max_latency: 20s}
+nodes: {a: {}, b: {cores: 2}}
+"""
+
+
+def test_rounds_are_a_fixed_load_by_kind_of_batch() -> None:
+    problem = placement_problem(bridged(costs=BATCHES, rounds_s={"hourly": 2.0, "peaks": 0.5}))
+    assert problem.units == ("hourly", "peaks", "tops")
+    assert problem.fixed == pytest.approx([0.1 / 2, 0.05 / 0.5, 0.0])
+
+
+def test_light_fragments_have_batches_of_their_own_kind() -> None:
+    table = CostTable(COSTS.cost_us, "here", "2026-01-01", {**BATCHES.batch_ms, "light": 2.0})
+    rounds_s = {"hourly": 2.0, "peaks": 0.5}
+    problem = placement_problem(bridged(costs=table, rounds_s=rounds_s, light={"hourly"}))
+    assert problem.fixed == pytest.approx([0.002 / 2, 0.05 / 0.5, 0.0])
+
+
+def test_rounds_follow_from_what_was_promised() -> None:
+    network = parse_deployment(JOINED, "joined.yaml", Path()).network
+    rounds_s = counted_rounds_s(network, fuse(network))
+    assert rounds_s == {"hourly": 2.0, "near": 5.0}
+    problem = placement_problem(bridged(JOINED, BATCHES, rounds_s=rounds_s))
+    fixed = dict(zip(problem.units, problem.fixed.tolist(), strict=True))
+    assert fixed == {"hourly": pytest.approx(0.05), "near": pytest.approx(0.2 / 5)}
+
+
+def test_kinds_and_windows_are_carried_over() -> None:
+    operators = {one.name: one for one in bridged(JOINED, BATCHES).operators}
+    assert operators["hourly_aggregate"].kind == "aggregate"
+    (join,) = [one for one in operators.values() if one.is_join]
+    assert (join.window_s, join.cost_s) == (1_800.0, 0.0)
+    sides = [operators[name] for name in join.inputs]
+    assert [side.cost_s * 1e6 for side in sides] == pytest.approx([18.0, 18.0])
+
+
+def test_what_was_measured_of_batches_is_told_apart_from_rows() -> None:
+    """25 rows shared 100 ms: 4,000 us of each row's 4,007 are the batch's."""
+    measured = {"hourly": OperatorEstimate(4_007.0, selectivity=0.5, rows_per_batch=25.0)}
+    rounds_s = {"hourly": 2.0}
+    found = bridged(costs=BATCHES, measured=measured, rounds_s=rounds_s).operators[0]
+    assert (found.cost_s * 1e6, found.fixed_cpu) == (pytest.approx(7.0), pytest.approx(0.05))
+    unknown = {"hourly": OperatorEstimate(4_007.0, selectivity=0.5)}
+    found = bridged(costs=BATCHES, measured=unknown, rounds_s=rounds_s).operators[0]
+    assert (found.cost_s * 1e6, found.fixed_cpu) == (pytest.approx(4_007.0), 0.0)
+
+
+def test_what_writes_a_database_is_bound_to_its_node() -> None:
+    text = TEXT.replace("on: b", 'to: {table: loads, database: "sqlite:///ami.db"}')
+    network = parse_deployment(text, "meters.yaml", Path()).network
+    bound = {one.name: one.is_bound for one in fuse(network)}
+    assert bound == {"hourly": False, "peaks": False, "tops": True}
+    problem = placement_problem(bridged(text))
+    assert dict(zip(problem.units, problem.sticky.tolist(), strict=True)) == bound
+    simulated = batches_of(text)
+    assert {one.name: one.is_sticky for one in simulated.operators} == bound
+
+
+def batches_of(text: str) -> AbstractNetwork:
+    network = parse_deployment(text, "meters.yaml", Path()).network
+    fragments = fuse(network)
+    rounds_s = dict.fromkeys((one.name for one in fragments), 2.0)
+    return batch_network(network, fragments, NODES, BATCHES, {"readings": 10.0}, rounds_s)
+
+
+def test_batches_have_an_operator_for_every_fragment() -> None:
+    found = batches_of(TEXT)
+    assert [one.name for one in found.inputs] == ["readings"]
+    assert {one.name: one.inputs for one in found.operators} == {
+        "hourly": ("readings",), "peaks": ("readings",), "tops": ("hourly",)
+    }  # fmt: skip
+    assert [one.fixed_cpu for one in found.operators] == pytest.approx([0.05, 0.025, 0.025])
+    assert [one.cost_s * 1e6 for one in found.operators] == pytest.approx([3.0, 1.0, 1.0])
+    assert [one.selectivity for one in found.operators] == [None, None, None]
+    assert [one.node for one in found.operators] == ["", "", "b"]
+
+
+def test_what_is_said_about_batches() -> None:
+    network = parse_deployment(JOINED, "joined.yaml", Path()).network
+    fragments = fuse(network)
+    assert unmeasured_batches(fragments, COSTS) == (
+        "what a batch costs has not been measured, and counts as nothing: aggregate, join",
+    )
+    assert not unmeasured_batches(fragments, BATCHES)
+    (note,) = unmeasured_batches(fragments, BATCHES, {"hourly"})
+    assert note.endswith("counts as nothing: light")
+    assert not unhurried(network, fragments)
+    hasty = parse_deployment(TEXT, "meters.yaml", Path()).network
+    assert unhurried(hasty, fuse(hasty)) == (
+        "without a max_latency, and counted with a batch every 5 s: hourly, peaks, tops",
+    )
+    assert set(counted_rounds_s(hasty, fuse(hasty)).values()) == {5.0}
 
 
 def test_kinds_without_a_cost_are_said_to_be_free() -> None:

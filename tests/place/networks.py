@@ -135,7 +135,7 @@ STEPS = ("filter", "switch", "map", "union", "python", "write", "look_up", "aggr
 @st.composite
 def networks(draw: st.DrawFn) -> Network:
     """A network of up to a dozen steps, with queries that somebody or nobody wants."""
-    builder = _Builder(draw, [Input(one.name, one.shape) for one in STREAMS])
+    builder = _Builder(draw, [Input(stream.name, stream.shape) for stream in STREAMS])
     for step in draw(st.lists(st.sampled_from(STEPS), max_size=10)):
         getattr(builder, step)(builder.pick())
     results = draw(st.lists(st.sampled_from(builder.inputs), max_size=4))
@@ -159,5 +159,7 @@ def real_stream(network: Network, stream: str) -> str:
 def wanted_streams(network: Network) -> set[str]:
     """What somebody wants: results that go somewhere, and what is written to databases."""
     sunk = {query.stream for query in network.queries if query.sink is not None}
-    written = {one.input.stream for one in network.operators if isinstance(one, SqlWrite)}
+    written = {
+        operator.input.stream for operator in network.operators if isinstance(operator, SqlWrite)
+    }
     return {real_stream(network, one) for one in sunk | written}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from laws import tried
 from load.abstract_networks import random_assignment, random_problem
 from penstock.load.bandwidth import is_abundant
-from penstock.load.feasible import plane_distance, weights
+from penstock.load.feasible import plane_distance, rooms, weights
 from penstock.load.volume import polytope_volume
 from penstock.place.clustering import (
     Order,
@@ -30,12 +30,18 @@ from place.transcription import plain_clusters
     st.sampled_from([0.0, 80.0, 200.0, np.inf]),
     st.sampled_from([0.5, 1.0, 2.0]),
     st.sampled_from(list(Order)),
+    st.sampled_from([0.0, 0.4]),
 )
 @tried(60)
 def test_equal_to_the_source_s_loops(
-    seed: int, least_cpu: float, least_bytes: float, most_weight: float, order: Order
+    seed: int,
+    least_cpu: float,
+    least_bytes: float,
+    most_weight: float,
+    order: Order,
+    fixed: float,
 ) -> None:
-    problem = random_problem(seed, units=14, transfer=0.5)
+    problem = random_problem(seed, units=14, transfer=0.5, fixed=fixed)
     labels = cluster(problem, Thresholds(least_cpu, least_bytes, most_weight, order))
     ours = {frozenset(np.flatnonzero(labels == one).tolist()) for one in set(labels.tolist())}
     assert ours == set(plain_clusters(problem, least_cpu, least_bytes, most_weight, order.name))
@@ -44,11 +50,12 @@ def test_equal_to_the_source_s_loops(
 @given(st.integers(0, 100_000))
 @tried(20)
 def test_clusters_keep_the_load_and_what_lies_between_them(seed: int) -> None:
-    problem = random_problem(seed, transfer=0.5, bandwidth=100.0)
+    problem = random_problem(seed, transfer=0.5, bandwidth=100.0, fixed=0.3)
     labels = cluster(problem, Thresholds(0.0, 0.0, 1.0, Order.WEIGHT_FIRST))
     merged = merged_units(problem, labels)
     plan = random_assignment(merged, seed)
     assert weights(merged, plan) == pytest.approx(weights(problem, plan[labels]))
+    assert rooms(merged, plan) == pytest.approx(rooms(problem, plan[labels]))
 
 
 def test_dear_streams_are_worth_clustering() -> None:

@@ -225,8 +225,10 @@ def test_a_stream_that_is_a_result_itself() -> None:
 
 def on_nodes(nodes: dict[str, str], *operators: Operator) -> dict[str, str]:
     """The fragments, of which every result is wanted, with queries on these nodes."""
-    results = [name for one in operators for name in one.outputs]
-    queries = tuple(Query(f"q_{one}", one, MemorySink(), on=nodes.get(one)) for one in results)
+    results = [name for operator in operators for name in operator.outputs]
+    queries = tuple(
+        Query(f"q_{result}", result, MemorySink(), on=nodes.get(result)) for result in results
+    )
     found = fuse(Network((READINGS, OFFERS), operators, queries))
     return {one.output: " ".join(one.inputs) for one in found}
 
@@ -285,10 +287,10 @@ def test_a_database_write_hands_on_what_it_reads() -> None:
     top = filtered("top", input_of(again))
     queries = (Query("top", "top", MemorySink()), Query("saved", "saved", MemorySink()))
     fragments = fuse(Network((READINGS,), (high, saved, again, top), queries))
-    assert [one.name for one in fragments] == ["high", "top"]
+    assert [fragment.name for fragment in fragments] == ["high", "top"]
     assert fragments[0].writes == (saved, again)
     assert fragments[0].queries == ("saved",)
-    assert [one.name for one in fragments[1].operators] == ["high", "top"]
+    assert [operator.name for operator in fragments[1].operators] == ["high", "top"]
     # What runs must find its input under the name it has inside the fragment.
     assert fragments[1].operators[1].inputs == (Input("high", ROWS.shape),)
 
@@ -300,7 +302,8 @@ def test_joins_and_unions_read_past_writes_too() -> None:
     queries = tuple(Query(f"q_{name}", name, MemorySink()) for name in "uj")
     fragments = fuse(Network((READINGS, OFFERS), (saved, union, join), queries))
     reads = {
-        one.name: [input.stream for input in one.operators[-1].inputs] for one in fragments[1:]
+        fragment.name: [input.stream for input in fragment.operators[-1].inputs]
+        for fragment in fragments[1:]
     }
     assert reads == {"j": ["readings", "offers"], "u": ["readings", "readings"]}
 
@@ -311,7 +314,10 @@ def test_the_delay_counts_through_a_write() -> None:
     starts = Map("starts", input_of(saved), (("t", Column("window_start")),))
     query = Query("q", "starts", MemorySink())
     fragments = fuse(Network((READINGS,), (per_minute, saved, starts), (query,)))
-    assert {one.name: one.delay_us for one in fragments} == {"per_minute": 0, "starts": MIN}
+    assert {fragment.name: fragment.delay_us for fragment in fragments} == {
+        "per_minute": 0,
+        "starts": MIN,
+    }
 
 
 any_network = tried(35)
@@ -374,7 +380,7 @@ def _retimes(operator: Operator) -> bool:
 @given(network=networks())
 def test_costly_work_runs_once_and_unwanted_work_never(network: Network) -> None:
     fragments = fuse(network)
-    runs = [operator.name for one in fragments for operator in one.operators]
+    runs = [operator.name for fragment in fragments for operator in fragment.operators]
     alive = network.upstream(wanted_streams(network))
     for operator in network.operators:
         wanted = not alive.isdisjoint(operator.outputs)
@@ -406,12 +412,14 @@ def test_fragments_come_after_what_they_read(network: Network) -> None:
 @given(network=networks())
 def test_every_result_and_every_write_is_in_one_fragment(network: Network) -> None:
     fragments = fuse(network)
-    queries = [name for one in fragments for name in one.queries]
-    writes = [write for one in fragments for write in one.writes]
+    queries = [name for fragment in fragments for name in fragment.queries]
+    writes = [write for fragment in fragments for write in fragment.writes]
     assert len(queries) == len(set(queries))
-    assert {one.name for one in network.queries if one.sink is not None} <= set(queries)
+    assert {query.name for query in network.queries if query.sink is not None} <= set(queries)
     assert len(writes) == len({one.name for one in writes})
-    assert {one for one in network.operators if isinstance(one, SqlWrite)} == set(writes)
+    assert {operator for operator in network.operators if isinstance(operator, SqlWrite)} == set(
+        writes
+    )
 
 
 @any_network

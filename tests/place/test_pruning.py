@@ -111,7 +111,12 @@ def look_at(columns: frozenset[str], names: set[str]) -> None:
 
 
 def read_columns(*expressions: Expression) -> set[str]:
-    return {part.name for one in expressions for part in walk(one) if isinstance(part, Column)}
+    return {
+        part.name
+        for expression in expressions
+        for part in walk(expression)
+        if isinstance(part, Column)
+    }
 
 
 def run(operator: Operator, given: list[frozenset[str]]) -> frozenset[str]:
@@ -126,7 +131,7 @@ def run(operator: Operator, given: list[frozenset[str]]) -> frozenset[str]:
         case Map(columns=columns):
             look_at(given[0], read_columns(*(one for _, one in columns)))
         case Aggregate(keys=keys, aggregates=aggregates, input=input):
-            arguments = [one for _, call in aggregates for one in call.arguments]
+            arguments = [argument for _, call in aggregates for argument in call.arguments]
             look_at(given[0], read_columns(*(key for _, key in keys), *arguments))
             look_at(given[0], {str(input.shape.event_time)})
         case WindowJoin():

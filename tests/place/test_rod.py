@@ -25,12 +25,22 @@ from penstock.place.rod import rod
     st.booleans(),
     st.booleans(),
     st.booleans(),
+    st.sampled_from([0.0, 0.05, 0.5, 0.95]),
 )
-@tried(80)
+@tried(120)
 def test_equal_to_the_source_s_loops(
-    seed: int, units: int, nodes: int, width: int, arcs: bool, lower: bool, equal: bool
+    seed: int,
+    units: int,
+    nodes: int,
+    width: int,
+    arcs: bool,
+    lower: bool,
+    equal: bool,
+    fixed: float,
 ) -> None:
-    problem = random_problem(seed, units, nodes, width, arcs=arcs, lower=lower, equal=equal)
+    problem = random_problem(
+        seed, units, nodes, width, arcs=arcs, lower=lower, equal=equal, fixed=fixed
+    )
     assert rod(problem).tolist() == plain_rod(problem)
 
 
@@ -40,10 +50,10 @@ def test_what_only_rounding_tells_apart_is_the_same() -> None:
     assert rod(problem).tolist() == plain_rod(problem) == [0, 1, 0, 1]
 
 
-@given(st.integers(0, 100_000))
+@given(st.integers(0, 100_000), st.sampled_from([0.0, 0.4]))
 @tried(30)
-def test_pinned_units_stay_and_count(seed: int) -> None:
-    problem = random_problem(seed)
+def test_pinned_units_stay_and_count(seed: int, fixed: float) -> None:
+    problem = random_problem(seed, fixed=fixed)
     rng = np.random.default_rng(seed)
     pinned = np.where(rng.random(20) < 0.4, rng.integers(0, 4, 20), -1)
     problem = replace(problem, pinned=pinned)

@@ -13,7 +13,7 @@ from laws import tried
 from load.abstract_networks import random_assignment, random_problem
 from penstock.errors import InputError
 from penstock.load.arrays import Floats, Ints
-from penstock.load.feasible import anchored, weights
+from penstock.load.feasible import seen_rows, weights
 from penstock.load.problem import Problem
 from penstock.load.volume import directions, polytope_volume, volume
 from penstock.place.exhaustive import Exhaustive, exhaustive
@@ -23,20 +23,29 @@ from penstock.place.search_state import State, search_of
 
 
 def exact(problem: Problem, plan: Ints) -> float:
-    rows = anchored(weights(problem, plan), problem.lower_point)
+    rows = seen_rows(problem, plan)
     return 0.0 if rows is None else polytope_volume(rows)
 
 
 def along(problem: Problem, plan: Ints, points: Floats) -> float:
     """The volume by the plain formula."""
-    rows = anchored(weights(problem, plan), problem.lower_point)
+    rows = seen_rows(problem, plan)
     if rows is None:
         return 0.0
     return float(np.mean(np.maximum((rows @ points.T).max(axis=0), 1.0) ** -points.shape[1]))
 
 
 KINDS = st.sampled_from(
-    [{}, {"transfer": 0.5}, {"bandwidth": 400.0}, {"lower": True}, {"transfer": 0.3, "lower": True}]
+    [
+        {},
+        {"transfer": 0.5},
+        {"bandwidth": 400.0},
+        {"lower": True},
+        {"transfer": 0.3, "lower": True},
+        {"fixed": 0.3},
+        {"fixed": 0.3, "transfer": 0.3, "bandwidth": 400.0},
+        {"fixed": 0.2, "lower": True},
+    ]
 )
 
 
@@ -93,11 +102,13 @@ def test_many_variables_are_left_to_rod() -> None:
     assert volume(weights(problem, rod(problem))) is None
 
 
-@pytest.mark.parametrize("kind", [{"equal": True}, {}, {"transfer": 0.4}, {"bandwidth": 300.0}])
+@pytest.mark.parametrize(
+    "kind", [{"equal": True}, {}, {"transfer": 0.4}, {"bandwidth": 300.0}, {"fixed": 0.3}]
+)
 def test_exhaustive_search_finds_the_optimum(kind: dict[str, float]) -> None:
     for seed in range(3):
-        problem = random_problem(seed, units=6, nodes=3, width=2, **kind)  # type: ignore[arg-type]
-        plans = map(np.array, itertools.product(range(3), repeat=6))
+        problem = random_problem(seed, units=5, nodes=3, width=2, **kind)  # type: ignore[arg-type]
+        plans = map(np.array, itertools.product(range(3), repeat=5))
         points = np.ascontiguousarray(directions(2, 6)[0])
         largest = nlargest(50, plans, key=lambda plan: along(problem, plan, points))
         best = max(exact(problem, plan) for plan in largest)

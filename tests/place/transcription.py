@@ -15,8 +15,8 @@ def plain_clusters(
     while True:
         found = []
         for t in range(len(problem.arcs)):
-            u = next(one for one in clusters if problem.arcs.sources[t] in one)
-            v = next(one for one in clusters if problem.arcs.targets[t] in one)
+            u = next(cluster for cluster in clusters if problem.arcs.sources[t] in cluster)
+            v = next(cluster for cluster in clusters if problem.arcs.targets[t] in cluster)
             if u != v:
                 place = _place_in_queue(problem, t, u, v, least_cpu, least_bytes, order)
                 if place is not None and _weight(problem, u | v) < most_weight:
@@ -24,16 +24,22 @@ def plain_clusters(
         if not found:
             return clusters
         _, _, u, v = min(found, key=lambda one: one[:2])
-        clusters = [one for one in clusters if one not in (u, v)] + [u | v]
+        clusters = [cluster for cluster in clusters if cluster not in (u, v)] + [u | v]
 
 
 def _load(problem: Problem, cluster: frozenset[int]) -> list[float]:
-    return [sum(float(problem.rows[j, k]) for j in sorted(cluster)) for k in range(problem.size[2])]
+    """By stream: the load of a cluster per tuple where that stream alone fills the ideal plan."""
+    left = float(problem.capacities.sum() - problem.fixed.sum())
+    most = [left / float(problem.rows[:, k].sum()) for k in range(problem.size[2])]
+    return [
+        sum(float(problem.rows[j, k]) + float(problem.fixed[j]) / most[k] for j in sorted(cluster))
+        for k in range(problem.size[2])
+    ]
 
 
 def _weight(problem: Problem, cluster: frozenset[int]) -> float:
-    load = _load(problem, cluster)
-    return max(len(problem.nodes) * load[k] / float(problem.totals[k]) for k in range(len(load)))
+    load, all_load = _load(problem, cluster), _load(problem, frozenset(range(len(problem.rows))))
+    return max(len(problem.nodes) * load[k] / all_load[k] for k in range(len(load)))
 
 
 def _ratio(moved: list[float], load: list[float]) -> float:

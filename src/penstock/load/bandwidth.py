@@ -13,7 +13,7 @@ def is_abundant(problem: Problem) -> bool:
 
     That is so iff every unit by itself needs less of any node's link than of its CPU, and all
     streams together less of the network than all units of the CPUs (theorem 3, with the total
-    capacities the right way up).
+    capacities the right way up). Fixed loads fill CPUs still earlier.
     """
     per_unit = _ratio(_bytes_per_unit(problem), problem.rows)
     links = problem.bandwidths / problem.capacities

@@ -5,22 +5,28 @@ are the measured ones; what has not been measured is not made up:
 
 - an operator whose cost could not be told apart from reading counts as free;
 - an operator whose selectivity is not known gives a stream whose rate is a variable of its own.
+
+A batch costs the same however few rows it has. So a fragment has a fixed load: the cost of a batch
+for every round that a plan must leave room for.
+
+A join costs what its rows cost, which is counted where it reads them; how many pairs it gives
+follows from its window and is a variable of its own.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from penstock.errors import InputError, listed
-from penstock.load.costs import READING, TRANSFER, CostTable
+from penstock.load.costs import READING, TRANSFER, CostTable, batch_kind
 from penstock.load.estimate import estimate
 from penstock.model.abstract import AbstractInput, AbstractNetwork, AbstractNode, AbstractOperator
 from penstock.model.estimates import OperatorEstimate
 from penstock.model.fragments import Fragment
 from penstock.model.network import Network, NodeSpec
-from penstock.model.operators import Operator, SqlRead
+from penstock.model.operators import Operator, SqlRead, WindowJoin
 
 
 def abstract_network(
@@ -30,26 +36,21 @@ def abstract_network(
     costs: CostTable,
     rates_per_s: Mapping[str, float],
     measured: Mapping[str, OperatorEstimate] | None = None,
+    rounds_s: Mapping[str, float] | None = None,
+    light: Collection[str] = (),
 ) -> AbstractNetwork:
     """The fragments as operators with cost and selectivity, on the nodes of the deployment.
 
     ``rates_per_s`` are those of outside streams, where known. ``measured`` are costs and
     selectivities of whole fragments as they were in a run, per row in; a fragment that has them is
-    one operator, whatever the table says about its parts.
+    one operator, whatever the table says about its parts. ``rounds_s`` says every how many seconds
+    a fragment must have a batch; one that is not in it has no fixed load. ``light`` are the
+    fragments that are members of bundles instead of queries of their own.
     """
-    if not nodes:
-        raise InputError(
-            "the deployment names no nodes to place anything on",
-            hint="Add some: nodes: {a: {cores: 1}, b: {cores: 1}}.",
-        )
-    if not fragments:
-        raise InputError(
-            "the deployment has no queries whose results go anywhere",
-            hint="Add one under queries:, or give one that has to: none a destination.",
-        )
+    check_placeable(fragments, nodes)
     known = estimate(network, rates_per_s, costs)
     repeated = _repeated(network, fragments)
-    bridge = _Bridge(network, known, measured or {}, costs.of(READING) or 0.0, repeated)
+    bridge = _Bridge(network, known, measured or {}, costs, repeated, rounds_s or {}, light)
     units = tied_units(fragments)
     operators = tuple(
         one for fragment in fragments for one in bridge.operators(fragment, units[fragment.name])
@@ -67,6 +68,30 @@ def abstract_network(
     )
 
 
+def check_placeable(fragments: Sequence[Fragment], nodes: Sequence[NodeSpec]) -> None:
+    """Raises where there is nothing to place, or nothing to place it on."""
+    if not nodes:
+        raise InputError(
+            "the deployment names no nodes to place anything on",
+            hint="Add some: nodes: {a: {cores: 1}, b: {cores: 1}}.",
+        )
+    if not fragments:
+        raise InputError(
+            "the deployment has no queries whose results go anywhere",
+            hint="Add one under queries:, or give one that has to: none a destination.",
+        )
+
+
+def unmeasured_batches(
+    fragments: Iterable[Fragment], costs: CostTable, light: Collection[str] = ()
+) -> tuple[str, ...]:
+    """What to say about batches that count as free, if there are any."""
+    kinds = {batch_kind(one, light) for one in fragments}
+    unknown = sorted(kind for kind in kinds if kind not in costs.batch_ms)
+    note = f"what a batch costs has not been measured, and counts as nothing: {listed(unknown)}"
+    return (note,) if unknown else ()
+
+
 def unmeasured_kinds(fragments: Iterable[Fragment], costs: CostTable) -> tuple[str, ...]:
     """What to say about kinds of operators that count as free, if there are any."""
     kinds = sorted({one.kind for part in fragments for one in part.operators})
@@ -82,58 +107,80 @@ class _Bridge:
     network: Network
     known: Mapping[str, OperatorEstimate]
     measured: Mapping[str, OperatorEstimate]
-    reading_us: float
+    costs: CostTable
     repeated: frozenset[str]
+    rounds_s: Mapping[str, float]
+    light: Collection[str]
 
     def operators(self, fragment: Fragment, unit: str) -> list[AbstractOperator]:
         """Those of one fragment, named for it: what several fragments repeat runs in each."""
-        node = self._pinned(fragment)
-        if fragment.name in self.measured:
-            return [replace(self._whole(fragment, unit), node=node)]
+        is_measured = fragment.name in self.measured
+        made = [self._whole(fragment)] if is_measured else self._parts(fragment)
+        made[0] = replace(made[0], fixed_cpu=self._fixed_cpu(fragment))
+        node, bound = self._pinned(fragment), fragment.is_bound
+        return [replace(one, unit=unit, node=node, sticky=bound) for one in made]
+
+    def _parts(self, fragment: Fragment) -> list[AbstractOperator]:
         names = {name: self._end(name) for name in fragment.inputs}
         made = []
-        if self.reading_us:
+        reading_us = self.costs.of(READING) or 0.0
+        if reading_us:
             names = {name: f"{fragment.name}/{name}/read" for name in fragment.inputs}
             made = [
-                AbstractOperator(names[name], (self._end(name),), self.reading_us / 1e6, unit=unit)
+                AbstractOperator(names[name], (self._end(name),), reading_us / 1e6)
                 for name in fragment.inputs
             ]
         for operator in fragment.operators:
             inputs = tuple(names[input.stream] for input in operator.inputs)
-            for at, output in enumerate(operator.outputs):
-                names[output] = self._name(fragment, output)
-                made.append(self._operator(names[output], operator, inputs, unit, at == 0))
+            names |= {output: self._name(fragment, output) for output in operator.outputs}
+            outputs = [names[output] for output in operator.outputs]
+            made += self._operators(operator, inputs, outputs)
         if not fragment.operators:
-            inputs = (names[fragment.output],)
             name = self._name(fragment, fragment.output)
-            made.append(AbstractOperator(name, inputs, 0.0, unit=unit))
-        return [replace(one, node=node) for one in made]
+            made.append(AbstractOperator(name, (names[fragment.output],), 0.0))
+        return made
 
-    def _whole(self, fragment: Fragment, unit: str) -> AbstractOperator:
+    def _whole(self, fragment: Fragment) -> AbstractOperator:
         """A fragment as one operator, as it was in a run."""
         measured = self.measured[fragment.name]
         return AbstractOperator(
             self._name(fragment, fragment.output),
             tuple(self._end(name) for name in fragment.inputs),
-            (measured.cost_us or 0.0) / 1e6,
+            row_cost_us(fragment, measured, self.costs, self.light) / 1e6,
             measured.selectivity,
-            unit=unit,
-            sticky=not all(operator.movable for operator in fragment.operators),
         )
 
-    def _operator(
-        self, name: str, operator: Operator, inputs: tuple[str, ...], unit: str, first: bool
-    ) -> AbstractOperator:
-        """One output of an operator; the work is counted with the first."""
+    def _fixed_cpu(self, fragment: Fragment) -> float:
+        """A batch for every round, as a part of a core."""
+        measured = self.measured.get(fragment.name)
+        # Where it is not known how many rows shared a batch, its cost is that of the rows.
+        if fragment.name not in self.rounds_s or (measured and not measured.rows_per_batch):
+            return 0.0
+        batch_ms = self.costs.of_batch(fragment, self.light) or 0.0
+        return batch_ms / 1e3 / self.rounds_s[fragment.name]
+
+    def _operators(
+        self, operator: Operator, inputs: tuple[str, ...], outputs: Sequence[str]
+    ) -> list[AbstractOperator]:
+        """An operator by its outputs; the work is counted with the first, or before a join."""
         estimate = self.known[operator.name]
-        return AbstractOperator(
-            name,
-            inputs,
-            (estimate.cost_us or 0.0) / 1e6 if first else 0.0,
-            estimate.selectivity,
-            unit=unit,
-            sticky=not operator.movable,
-        )
+        cost_s, selectivity = (estimate.cost_us or 0.0) / 1e6, estimate.selectivity
+        window_s = _window_s(operator)
+        if window_s is not None:
+            sides = [
+                AbstractOperator(f"{outputs[0]}/{side}", (input,), cost_s)
+                for side, input in zip(("left", "right"), inputs, strict=True)
+            ]
+            names = tuple(side.name for side in sides)
+            pairs = AbstractOperator(
+                outputs[0], names, 0.0, selectivity, operator.kind, window_s=window_s
+            )
+            return [*sides, pairs]
+        kind = "operator" if isinstance(operator, WindowJoin) else operator.kind
+        return [
+            AbstractOperator(name, inputs, cost_s if not at else 0.0, selectivity, kind)
+            for at, name in enumerate(outputs)
+        ]
 
     def _end(self, stream: str) -> str:
         """What a stream between fragments is called: outside ones by their own name."""
@@ -150,6 +197,24 @@ class _Bridge:
         """The node that a query of the fragment asks for."""
         wanted = [self.network.query(name).on for name in fragment.queries]
         return next((one for one in wanted if one), "")
+
+
+def row_cost_us(
+    fragment: Fragment, measured: OperatorEstimate, costs: CostTable, light: Collection[str] = ()
+) -> float:
+    """What a row costs a fragment that was measured, without its share of what a batch costs."""
+    cost_us = measured.cost_us or 0.0
+    batch_ms = costs.of_batch(fragment, light)
+    if batch_ms is None or not measured.rows_per_batch:
+        return cost_us
+    return max(0.0, cost_us - 1e3 * batch_ms / measured.rows_per_batch)
+
+
+def _window_s(operator: Operator) -> float | None:
+    """Within how many seconds of event time rows of two streams meet, if they are joined so."""
+    if not isinstance(operator, WindowJoin):
+        return None
+    return (operator.bound.upper_us - operator.bound.lower_us) / 1e6 or None
 
 
 def _repeated(network: Network, fragments: Sequence[Fragment]) -> frozenset[str]:

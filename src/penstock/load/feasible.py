@@ -1,14 +1,20 @@
 """The feasible set of a plan: the rates that overload no node and no link.
 
-All of it is in the normalised space x_k = l_k r_k / C_T, where every half-space is a row w with
-w x <= 1 and the ideal plan, which shares every stream out evenly, has all weights 1.
+All of it is in the normalised space x_k = l_k r_k / C_T, where the half-space of node i is a row w
+with w x <= 1 - f_i, f_i being the part of its CPU that fixed loads take. Summed over all nodes by
+their capacities that is x_1 + … + x_d <= 1 - F, with F the fixed part of all CPU: no plan can take
+more. This is the ideal set, that of a plan which shares every stream and every fixed load out in
+proportion to the capacities: all of its weights are 1 and all of its f_i are F.
+
+What plans are compared by are rows as seen from the lower bound of the rates (:func:`seen_rows`),
+scaled such that the ideal is again x_1 + … + x_d <= 1 and all ones.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from penstock.load.arrays import Floats, Ints
+from penstock.load.arrays import Floats, Ints, sums_by
 from penstock.load.problem import Problem
 
 
@@ -46,6 +52,24 @@ def weights(problem: Problem, assignment: Ints) -> Floats:
     return np.vstack(rows)
 
 
+def fixed_shares(problem: Problem, assignment: Ints) -> Floats:
+    """The part of every node's CPU that fixed loads take."""
+    return sums_by(assignment, problem.fixed, len(problem.nodes)) / problem.capacities
+
+
+def rooms(problem: Problem, assignment: Ints) -> Floats:
+    """What fixed loads leave of every half-space of :func:`weights`; links have none."""
+    shares = fixed_shares(problem, assignment)
+    links = int(np.isfinite(problem.bandwidths).sum() + np.isfinite(problem.total_bandwidth))
+    return np.concatenate((1.0 - shares, np.ones(links)))
+
+
+def seen_rows(problem: Problem, assignment: Ints) -> Floats | None:
+    """The half-spaces of a plan as seen from the lower bound; None if no rates are feasible."""
+    rows, left = weights(problem, assignment), rooms(problem, assignment)
+    return anchored(rows, problem.lower_point, left, problem.ideal_room)
+
+
 def _bandwidth_rows(problem: Problem, assignment: Ints) -> Floats:
     """Bytes per second of every limited node and of the network, as parts of their limits."""
     _, nodes, width = problem.size
@@ -60,18 +84,27 @@ def _bandwidth_rows(problem: Problem, assignment: Ints) -> Floats:
     return rows
 
 
-def anchored(rows: Floats, lower_point: Floats) -> Floats | None:
+def anchored(
+    rows: Floats,
+    lower_point: Floats,
+    rooms: Floats | float = 1.0,
+    ideal_room: float = 1.0,
+) -> Floats | None:
     """The half-spaces as seen from the lower bound, scaled so that the ideal is again all ones.
 
-    None if the lower bound itself overloads something: then no rates at all are feasible.
+    ``rooms`` are what fixed loads leave of each, ``ideal_room`` what they leave of the ideal. None
+    if fixed loads and the lower bound overload something: then no rates at all are feasible.
 
     >>> anchored(np.array([[2.0, 0.0], [0.0, 2.0]]), np.array([0.25, 0.0])).tolist()
     [[3.0, 0.0], [0.0, 1.5]]
+    >>> anchored(np.array([[1.0], [1.0]]), np.zeros(1), np.array([0.5, 1.0]), 0.75).tolist()
+    [[1.5], [0.75]]
     """
-    room = 1.0 - rows @ lower_point
-    if (room <= 0).any():
+    room = rooms - rows @ lower_point
+    # What is full and gets nothing from any stream limits none.
+    if (room < 0).any() or rows[room == 0].any():
         return None
-    anchored: Floats = rows * (1.0 - lower_point.sum()) / room[:, np.newaxis]
+    anchored: Floats = rows * (ideal_room - lower_point.sum()) / np.where(room, room, 1.0)[:, None]
     return anchored
 
 

@@ -39,17 +39,20 @@ class Arcs:
 class LoadModel:
     """Operators and their load coefficients, one column for every variable.
 
-    ``notes`` say what was left out and why.
+    ``fixed`` is the part of each operator's load that no variable changes, in cores. ``notes`` say
+    what was left out and why.
     """
 
     network: AbstractNetwork
     variables: tuple[Variable, ...]
     coefficients: Floats
+    fixed: Floats
     arcs: Arcs
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         frozen(self.coefficients)
+        frozen(self.fixed)
 
 
 def load_model(network: AbstractNetwork) -> LoadModel:
@@ -71,15 +74,23 @@ def load_model(network: AbstractNetwork) -> LoadModel:
     groups = merged(np.vstack((loads, arcs.cpu, arcs.bytes)), len(network.inputs))
     used = [group for group in groups if any(loads[:, at].any() for at, _ in group)]
     if not used:
-        raise InputError("no operator makes any load", hint="Give at least one a cost above zero.")
+        raise _no_load(network)
     first = [group[0][0] for group in used]
     return LoadModel(
         network,
         tuple(_variable(rates.variables, group) for group in used),
         np.ascontiguousarray(loads[:, first]),
+        np.array([float(operator.fixed_cpu) for operator in network.operators]),
         Arcs(arcs.sources, arcs.targets, arcs.cpu[:, first], arcs.bytes[:, first]),
         _notes(rates.variables, groups, used),
     )
+
+
+def _no_load(network: AbstractNetwork) -> InputError:
+    what = "no operator makes any load"
+    if any(operator.fixed_cpu for operator in network.operators):
+        what += " that grows with a rate"
+    return InputError(what, hint="Give at least one a cost above zero.")
 
 
 def _matrix(rows: Sequence[Row], width: int) -> Floats:

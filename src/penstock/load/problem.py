@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from penstock.errors import InputError, listed
-from penstock.load.arrays import Flags, Floats, Ints, frozen
+from penstock.load.arrays import Flags, Floats, Ints, frozen, sums_by
 from penstock.load.linear import Arcs, LoadModel, load_model
 from penstock.model.abstract import AbstractNetwork
 
@@ -21,13 +21,16 @@ class Problem:
     """Units with their load rows (m x d), the streams between them, and nodes.
 
     A unit is one operator, or several that have to run on the same node; ``members`` are the
-    operators of each. ``lower``, ``rates`` and ``peaks`` are values of the variables; ``pinned``
-    holds the node a unit must go to, or -1. Bandwidths are infinite where not limited.
+    operators of each. ``fixed`` is what each unit needs of the CPU whatever the rates are, so that
+    a plan A is feasible at rates R where A rows R <= capacities - A fixed. ``lower``, ``rates`` and
+    ``peaks`` are values of the variables; ``pinned`` holds the node a unit must go to, or -1.
+    Bandwidths are infinite where not limited.
     """
 
     units: tuple[str, ...]
     members: tuple[tuple[str, ...], ...]
     rows: Floats
+    fixed: Floats
     arcs: Arcs
     variables: tuple[str, ...]
     nodes: tuple[str, ...]
@@ -42,16 +45,31 @@ class Problem:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for array in (self.rows, self.capacities, self.lower, self.rates, self.peaks):
+        for array in (self.rows, self.fixed, self.capacities, self.lower, self.rates, self.peaks):
             frozen(array)
         for one in (self.bandwidths, self.sticky, self.pinned):
             frozen(one)
         if not (self.totals > 0).all():
             raise InputError("a variable that makes no load", hint="Leave it out.")
-        taken = float(self.lower_point.sum())
-        if taken >= 1:
+        self._check_room()
+
+    def _check_room(self) -> None:
+        """Raises where no plan could be feasible."""
+        if self.ideal_room <= 0:
             raise InputError(
-                f"the lower bounds of the rates alone need {taken:.2f} times the CPU there is",
+                f"the fixed loads alone need {1 - self.ideal_room:.2f} times the CPU there is",
+                hint="Add nodes or larger ones.",
+            )
+        taken = float(self.lower_point.sum())
+        if taken >= self.ideal_room:
+            what = "the lower bounds of the rates alone need"
+            if self.fixed.any():
+                what, taken = (
+                    "the lower bounds of the rates and the fixed loads together need",
+                    taken + 1 - self.ideal_room,
+                )
+            raise InputError(
+                f"{what} {taken:.2f} times the CPU there is",
                 hint="Add nodes or lower the bounds.",
             )
 
@@ -68,6 +86,29 @@ class Problem:
     @property
     def capacity(self) -> float:
         return float(self.capacities.sum())
+
+    @property
+    def ideal_room(self) -> float:
+        """What fixed loads leave of all CPU, as a part of it."""
+        return 1.0 - float(self.fixed.sum()) / self.capacity
+
+    @cached_property
+    def full_rows(self) -> Floats:
+        """The load rows of the units where the ideal plan is full: their fixed loads included.
+
+        All CPU is in use where l1 r1 + … + ld rd = C - c (l: ``totals``, C: all CPU, c: all fixed
+        loads). There a fixed load f is f / (C - c) of what the streams need, so it is the row
+        f l / (C - c). These are the rows that say how large a unit is; without fixed loads they
+        are ``rows``.
+        """
+        left = self.capacity - float(self.fixed.sum())
+        found: Floats = self.rows + self.fixed[:, np.newaxis] * (self.totals / left)
+        return found
+
+    def loads_at(self, rates: Floats) -> Floats:
+        """The load of every unit at these values of the variables."""
+        loads: Floats = self.rows @ rates + self.fixed
+        return loads
 
     @property
     def shares(self) -> Floats:
@@ -100,6 +141,7 @@ def problem_of(model: LoadModel) -> Problem:
     unit_of = np.array([number[one.group] for one in network.operators], dtype=np.int64)
     rows = np.zeros((len(names), model.coefficients.shape[1]))
     np.add.at(rows, unit_of, model.coefficients)
+    fixed = sums_by(unit_of, model.fixed, len(names))
     members: list[list[str]] = [[] for _ in names]
     for operator, at in zip(network.operators, unit_of, strict=True):
         members[at].append(operator.name)
@@ -108,6 +150,7 @@ def problem_of(model: LoadModel) -> Problem:
         units=tuple(names),
         members=tuple(map(tuple, members)),
         rows=rows,
+        fixed=fixed,
         arcs=_between_units(model.arcs, unit_of),
         variables=tuple(one.name for one in model.variables),
         nodes=tuple(node.name for node in network.nodes),
@@ -151,13 +194,15 @@ def _between_units(arcs: Arcs, unit_of: Ints) -> Arcs:
 def _known_rates(model: LoadModel, totals: Floats) -> tuple[Floats, Floats, tuple[str, ...]]:
     """Typical and greatest rates; where none is known, the one that makes an average load.
 
-    Without any, all variables make the same load and together use half of all CPU.
+    Without any, all variables make the same load and together use half of what is left of all CPU
+    by fixed loads.
     """
     typical = np.array([one.typical for one in model.variables])
     unknown = np.isnan(typical)
     capacity = sum(float(node.cpu) for node in model.network.nodes)
     made = (typical * totals)[~unknown]
-    load = float(made.mean()) if len(made) else capacity / 2 / len(totals)
+    left = max(0.0, capacity - float(model.fixed.sum()))
+    load = float(made.mean()) if len(made) else left / 2 / len(totals)
     lower = np.array([one.lower for one in model.variables])
     rates = np.maximum(np.where(unknown, load / totals, typical), lower)
     peaks = np.array([one.peak for one in model.variables])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.load.arrays import Floats, Ints
-from penstock.load.feasible import weights
+from penstock.load.feasible import rooms, weights
 from penstock.load.problem import Problem
 from penstock.load.volume import clipped
 
@@ -36,7 +36,7 @@ def slice_point(problem: Problem, axes: tuple[int, int]) -> Floats:
     typical = problem.rates * problem.totals / problem.capacity
     held = np.maximum(typical, problem.lower_point)
     held[list(axes)] = 0.0
-    if held.sum() < 0.9:
+    if held.sum() < 0.9 * problem.ideal_room:
         return held
     low = problem.lower_point.copy()
     low[list(axes)] = 0.0
@@ -47,10 +47,10 @@ def plan_slice(problem: Problem, assignment: Ints, axes: tuple[int, int]) -> Sli
     """The slice of a plan along two variables; exact, and all there is if there are only two."""
     held, chosen = slice_point(problem, axes), list(axes)
     low_x, low_y = problem.lower_point[chosen]
-    room = 1.0 - held.sum()
+    room = problem.ideal_room - held.sum()
     corners = np.array([(low_x, low_y), (room - low_y, low_y), (low_x, room - low_x)])
     rows = weights(problem, assignment)
-    limits = 1.0 - rows @ held
+    limits = rooms(problem, assignment) - rows @ held
     feasible = corners
     for row, limit in zip(rows[:, chosen], limits, strict=True):
         feasible = clipped(feasible, row, limit)

@@ -26,7 +26,7 @@ def heaviest_first(loads: Floats, assignment: Ints) -> Ints:
 
 def largest_load_first(problem: Problem, rates: Floats) -> Ints:
     """Every unit, heaviest first, to the node that is least loaded for its size at ``rates``."""
-    loads = problem.rows @ rates
+    loads = problem.loads_at(rates)
     assignment, used = with_pinned(problem, loads)
     for unit in heaviest_first(loads, assignment):
         node = int(np.argmin(used / problem.capacities))

@@ -2,9 +2,11 @@
 
 Moving a stream between nodes costs CPU at both ends and bandwidth in between. Where that is large
 compared with the work of an end, its two ends are merged, unless the cluster would become too
-heavy to be balanced. Which thresholds are best depends on the network, so a small grid of them is
-tried and the best plan kept. The source keeps the one whose nearest hyperplane is farthest away;
-that stands in for the volume, and where the volume itself can be measured it decides.
+heavy to be balanced. The work of an end counts as where the ideal plan is full, its fixed load
+included (``Problem.full_rows``). Which thresholds are best depends on the network, so a small grid
+of them is tried and the best plan kept. The source keeps the one whose nearest hyperplane is
+farthest away; that stands in for the volume, and where the volume itself can be measured it
+decides.
 """
 
 from __future__ import annotations
@@ -16,9 +18,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from penstock.load.arrays import Floats, Ints
+from penstock.load.arrays import Floats, Ints, sums_by
 from penstock.load.bandwidth import is_abundant, is_limited
-from penstock.load.feasible import anchored, plane_distance, weights
+from penstock.load.feasible import plane_distance, seen_rows
 from penstock.load.linear import Arcs
 from penstock.load.problem import Problem
 from penstock.load.volume import MOST_VARIABLES, directions, volume
@@ -90,13 +92,13 @@ def candidates(problem: Problem) -> Iterator[Ints]:
 
 def by_distance(problem: Problem, plan: Ints) -> float:
     """The least plane distance of a plan, links included: what the source goes by."""
-    rows = anchored(weights(problem, plan), problem.lower_point)
+    rows = seen_rows(problem, plan)
     return 0.0 if rows is None else plane_distance(rows)
 
 
 def by_volume(problem: Problem, plan: Ints) -> float:
     """The volume of a plan, along a few directions."""
-    rows = anchored(weights(problem, plan), problem.lower_point)
+    rows = seen_rows(problem, plan)
     if rows is None:
         return 0.0
     found = volume(rows, directions(rows.shape[1], _LOG2_POINTS))
@@ -128,7 +130,8 @@ def sweep(problem: Problem) -> Iterator[Thresholds]:
 
 
 def _median_ratio(problem: Problem, moved: Floats) -> float:
-    lightest = np.minimum(problem.rows[problem.arcs.sources], problem.rows[problem.arcs.targets])
+    rows = problem.full_rows
+    lightest = np.minimum(rows[problem.arcs.sources], rows[problem.arcs.targets])
     known = (moved > 0) & (lightest > 0)
     return float(np.median(moved[known] / lightest[known])) if known.any() else 0.0
 
@@ -146,13 +149,13 @@ def cluster(problem: Problem, thresholds: Thresholds) -> Ints:
         thresholds.order.value,
     )
     leaders = clusters(
-        np.array(problem.rows),
+        np.array(problem.full_rows),
         np.array(problem.pinned),
         np.array(arcs.sources),
         np.array(arcs.targets),
         np.array(arcs.cpu),
         np.array(arcs.bytes),
-        np.array(problem.totals),
+        np.array(problem.full_rows.sum(axis=0)),
         limits,
     )
     labels: Ints = np.unique(leaders, return_inverse=True)[1].astype(np.int64)
@@ -178,6 +181,7 @@ def merged_units(problem: Problem, labels: Ints) -> Problem:
         units=tuple(names[0] for names in members),
         members=tuple(map(tuple, members)),
         rows=rows,
+        fixed=sums_by(labels, problem.fixed, count),
         arcs=Arcs(
             labels[arcs.sources[between]],
             labels[arcs.targets[between]],

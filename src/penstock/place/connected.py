@@ -24,7 +24,7 @@ class Connected(Strategy):
     name: ClassVar[str] = "connected"
 
     def place(self, problem: Problem, rng: np.random.Generator) -> Ints:
-        loads = problem.rows @ problem.rates
+        loads = problem.loads_at(problem.rates)
         assignment, used = with_pinned(problem, loads)
         fair = problem.shares * loads.sum()
         starts, neighbours = neighbour_lists(problem)

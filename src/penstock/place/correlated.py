@@ -11,9 +11,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from penstock.balance.global_correlation import global_assignment
 from penstock.load.arrays import Ints
 from penstock.load.problem import UNPINNED, Problem
-from penstock.place.correlation import global_assignment
 from penstock.place.strategy import Strategy
 
 
@@ -27,7 +27,7 @@ class GlobalCorrelation(Strategy):
     def place(self, problem: Problem, rng: np.random.Generator) -> Ints:
         factors = rng.uniform(0.0, 2.0, (problem.size[2], self.samples))
         return global_assignment(
-            problem.rows @ (problem.rates[:, np.newaxis] * factors),
+            problem.rows @ (problem.rates[:, np.newaxis] * factors) + problem.fixed[:, np.newaxis],
             problem.capacities,
             assignment=problem.pinned,
             movable=problem.pinned == UNPINNED,

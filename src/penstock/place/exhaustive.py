@@ -8,7 +8,7 @@ import numpy as np
 
 from penstock.errors import InputError
 from penstock.load.arrays import Ints
-from penstock.load.feasible import anchored, weights
+from penstock.load.feasible import seen_rows
 from penstock.load.problem import UNPINNED, Problem
 from penstock.load.volume import directions, polytope_volume
 from penstock.place.local_search import local_search
@@ -60,9 +60,9 @@ def exhaustive(problem: Problem) -> Ints:
     points = directions(problem.size[2], 9)[0]
     search = search_of(problem, points)
     _, found = best_plan(
-        placing_order(problem.rows),
+        placing_order(problem.full_rows),
         np.array(problem.pinned),
-        np.zeros((2 * len(problem.nodes) + 1, problem.size[2])),
+        np.zeros((2 * len(problem.nodes) + 1, search.weights.rows.shape[1])),
         State(search, start).total,
         _alike(problem),
         search.weights,
@@ -83,5 +83,5 @@ def _alike(problem: Problem) -> bool:
 
 
 def _exact(problem: Problem, plan: Ints) -> float:
-    rows = anchored(weights(problem, plan), problem.lower_point)
+    rows = seen_rows(problem, plan)
     return 0.0 if rows is None else polytope_volume(rows)

@@ -21,7 +21,7 @@ class FirstFit(Strategy):
     name: ClassVar[str] = "first-fit"
 
     def place(self, problem: Problem, rng: np.random.Generator) -> Ints:
-        loads = problem.rows @ problem.rates
+        loads = problem.loads_at(problem.rates)
         assignment, used = with_pinned(problem, loads)
         for unit in heaviest_first(loads, assignment):
             room = problem.capacities - used

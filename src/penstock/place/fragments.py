@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from penstock.load.problem import Problem, placement_problem
 from penstock.model.estimates import OperatorEstimate
 from penstock.model.fragments import Fragment
 from penstock.model.network import Network, NodeSpec
+from penstock.place.rhythm import counted_rounds_s
 from penstock.place.strategy import Strategy, checked
 
 
@@ -24,10 +25,15 @@ def placed_fragments(
     rates_per_s: Mapping[str, float],
     measured: Mapping[str, OperatorEstimate] | None = None,
     seed: int = 0,
+    light: Collection[str] = (),
 ) -> Mapping[str, str]:
-    """The name of the node of every fragment; ``measured`` costs count where there are some."""
+    """The name of the node of every fragment; ``measured`` costs count where there are some.
+
+    ``light`` are the fragments that are members of bundles.
+    """
+    rounds_s = counted_rounds_s(network, fragments)
     problem = placement_problem(
-        abstract_network(network, fragments, nodes, costs, rates_per_s, measured)
+        abstract_network(network, fragments, nodes, costs, rates_per_s, measured, rounds_s, light)
     )
     plan = checked(problem, strategy.place(problem, np.random.default_rng(seed)), strategy.name)
     return {

@@ -9,7 +9,8 @@ state, opaque code or a change of the event-time column behind it in its fragmen
 - before a union of several settled results;
 - after a settled result that is wanted more than once, and before a switch of which several cases
   are wanted if its input is settled: it is computed once and read by all;
-- after the result of a query that is to run on one node, before what is to run on another.
+- after the result of a query that is to run on one node, before what is to run on another;
+- after a stream gets an event time of its own: rows are judged by it where they enter a channel.
 
 Other stateless work read by several is repeated instead: that costs less than a hop. Operators
 whose results nobody wants run nowhere.
@@ -23,6 +24,7 @@ from penstock.model.expressions import is_column
 from penstock.model.fragments import Fragment
 from penstock.model.network import Network
 from penstock.model.operators import Input, Map, Operator, SqlWrite, Union
+from penstock.model.retime import Retime
 from penstock.model.rewiring import rewired
 
 
@@ -82,7 +84,7 @@ class _Fusion:
             )
             for stream in operator.outputs:
                 self._settled[stream] = settled
-                if settled and self._uses[stream] > 1:
+                if (settled and self._uses[stream] > 1) or isinstance(operator, Retime):
                     self._cut.add(stream)
         return tuple(self._fragment(stream) for stream in self._order())
 

@@ -18,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 
 from penstock.load.arrays import Floats, Ints
-from penstock.load.feasible import anchored, plane_distance, weights
+from penstock.load.feasible import plane_distance, seen_rows
 from penstock.load.problem import UNPINNED, Problem
 from penstock.load.volume import MOST_VARIABLES, directions, volume
 from penstock.place.clustering import clustered_rod
@@ -71,7 +71,7 @@ def local_search(problem: Problem, effort: float, is_over: Callable[[], bool]) -
 
 
 def _quality(problem: Problem, plan: Ints) -> tuple[float, float]:
-    rows = anchored(weights(problem, plan), problem.lower_point)
+    rows = seen_rows(problem, plan)
     if rows is None:
         return 0.0, 0.0
     found = volume(rows)

@@ -24,7 +24,7 @@ class Packing(Strategy):
     name: ClassVar[str] = "packing"
 
     def place(self, problem: Problem, rng: np.random.Generator) -> Ints:
-        loads = problem.rows @ problem.rates
+        loads = problem.loads_at(problem.rates)
         assignment, used = with_pinned(problem, loads)
         starts, neighbours = neighbour_lists(problem)
         for unit in np.flatnonzero(assignment == UNPINNED):

@@ -9,7 +9,14 @@ import numpy as np
 
 from penstock.errors import listed
 from penstock.load.arrays import Ints
-from penstock.load.feasible import anchored, axis_product, cut_arcs, plane_distance, weights
+from penstock.load.feasible import (
+    axis_product,
+    cut_arcs,
+    fixed_shares,
+    plane_distance,
+    seen_rows,
+    weights,
+)
 from penstock.load.problem import Problem
 from penstock.load.volume import MOST_VARIABLES, Volume, volume
 from penstock.place.strategy import Strategy, checked
@@ -19,15 +26,17 @@ _SHOWN = 5
 
 @dataclass(frozen=True)
 class Quality:
-    """What a plan is worth; all but ``cut_streams`` are parts of the ideal.
+    """What a plan is worth; all but ``cut_streams`` and ``fixed`` are parts of the ideal.
 
-    ``volume`` is None where there are too many variables to integrate.
+    ``volume`` is None where there are too many variables to integrate; ``fixed`` is the part of
+    every node's CPU that is in use whatever the rates are.
     """
 
     volume: Volume | None
     axis_product: float
     plane_distance: float
     cut_streams: int
+    fixed: tuple[float, ...]
     notes: tuple[str, ...] = ()
 
 
@@ -44,28 +53,41 @@ class Plan:
 def judged(problem: Problem, assignment: Ints) -> Quality:
     """How good an assignment is.
 
-    A plan that cannot even carry the lower bound of the rates has volume 0 and says so.
+    A plan that cannot even carry its fixed loads and the lower bound of the rates has volume 0 and
+    says so.
     """
-    rows = weights(problem, assignment)
-    moved = anchored(rows, problem.lower_point)
+    rows = seen_rows(problem, assignment)
+    fixed = tuple(fixed_shares(problem, assignment).tolist())
     cut = len(cut_arcs(problem, assignment))
     notes = _overloads(problem, assignment)
-    if moved is None:
-        note = "overloaded at the lower bound of the rates: nothing is feasible"
-        return Quality(Volume(0.0), 0.0, 0.0, cut, (note, *notes))
-    found = volume(moved)
+    if rows is None:
+        return Quality(Volume(0.0), 0.0, 0.0, cut, fixed, (_infeasible(problem, fixed), *notes))
+    found = volume(rows)
     if found is None:
         notes += (
             f"{len(problem.variables)} variables are more than the {MOST_VARIABLES} "
             "that can be integrated: no volume",
         )
-    return Quality(found, axis_product(moved), plane_distance(moved), cut, notes)
+    return Quality(found, axis_product(rows), plane_distance(rows), cut, fixed, notes)
+
+
+def _infeasible(problem: Problem, fixed: tuple[float, ...]) -> str:
+    """Why nothing is feasible."""
+    full = [
+        f"{node} ({share:.2f} of its CPU)"
+        for node, share in zip(problem.nodes, fixed, strict=True)
+        if share >= 1
+    ]
+    if full:
+        return f"full of fixed loads alone: {_some(full)}: nothing is feasible"
+    return "overloaded at the lower bound of the rates: nothing is feasible"
 
 
 def _overloads(problem: Problem, assignment: Ints) -> tuple[str, ...]:
     """What is too much already at typical rates."""
     at_typical = problem.rates * problem.totals / problem.capacity
     loads = weights(problem, assignment) @ at_typical
+    loads[: len(problem.nodes)] += fixed_shares(problem, assignment)
     nodes = [
         f"{problem.nodes[at]} ({loads[at]:.2f} of its CPU)"
         for at in np.flatnonzero(loads[: len(problem.nodes)] > 1)
@@ -79,7 +101,7 @@ def _overloads(problem: Problem, assignment: Ints) -> tuple[str, ...]:
 
 def misfits(problem: Problem) -> tuple[str, ...]:
     """The units that fit nowhere: at typical rates they need more than the largest node has."""
-    loads = problem.rows @ problem.rates
+    loads = problem.loads_at(problem.rates)
     largest = float(problem.capacities.max())
     found = [
         f"{problem.units[at]} (needs {loads[at]:.2f} of {largest:g})"

@@ -1,9 +1,12 @@
 """Resilient operator distribution: the plan that takes most bursting without moving anything.
 
-Units are placed in the order of the Euclidean norm of their load rows, largest first. Where some
-nodes would keep all weights within those of the ideal plan, nothing is lost by choosing one of
-them, and the one that cuts fewest streams is taken (ties: the first). Otherwise the node whose
-hyperplane stays farthest from the lower bound of the rates is.
+Units are placed in the order of the Euclidean norm of their load rows, largest first; fixed loads
+count in them as where the ideal plan is full (``Problem.full_rows``). Where the hyperplanes of some
+nodes would stay outside the ideal set, nothing is lost by choosing one of them, and the one that
+cuts fewest streams is taken (ties: the first). Without fixed loads these are the nodes with no
+weight above 1; with them, with none above what they leave of the node, as a part of what they
+leave of all nodes. Otherwise the node whose hyperplane stays farthest from the lower bound of the
+rates is taken.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from penstock.load.arrays import Floats, Ints
+from penstock.load.arrays import Floats, Ints, sums_by
 from penstock.load.problem import UNPINNED, Problem
 from penstock.place.strategy import Strategy
 
@@ -31,20 +34,24 @@ def rod(problem: Problem) -> Ints:
 
     To plan again without moving what may not move, pin it where it is.
     """
-    from penstock.place.rod_kernel import assign
+    from penstock.place.rod_kernel import Fixed, assign
 
     _, nodes, width = problem.size
     assignment = problem.pinned.copy()
     used = np.zeros((nodes, width))
     pinned = np.flatnonzero(assignment != UNPINNED)
     np.add.at(used, assignment[pinned], problem.rows[pinned])
-    free = placing_order(problem.rows)
+    taken = sums_by(assignment[pinned], problem.fixed[pinned], nodes)
+    free = placing_order(problem.full_rows)
     starts, neighbours = neighbour_lists(problem)
     assign(
         free[assignment[free] == UNPINNED],
         np.array(problem.rows),
         np.ascontiguousarray(1.0 / (problem.totals[:, np.newaxis] * problem.shares)),
         np.array(problem.lower_point),
+        Fixed(
+            np.array(problem.fixed), np.array(problem.capacities), taken, float(problem.ideal_room)
+        ),
         starts,
         neighbours,
         assignment,

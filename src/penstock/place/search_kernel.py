@@ -18,9 +18,9 @@ class Weights(NamedTuple):
     """What units and their streams weigh.
 
     ``rows`` are those of units; ``cpu`` and ``link`` those of streams: half a transfer, and bytes.
-    ``scales`` turn each into weights: of CPUs, of links, of the network. The streams of unit u are
-    at ``starts[u]`` to ``starts[u + 1]`` of ``streams``, and what is at their other ends, of
-    ``neighbours``.
+    The last column of each is the part that no rate changes: the fixed load. ``scales`` turn each
+    into weights: of CPUs, of links, of the network. The streams of unit u are at ``starts[u]`` to
+    ``starts[u + 1]`` of ``streams``, and what is at their other ends, of ``neighbours``.
     """
 
     rows: Floats
@@ -35,7 +35,8 @@ class Weights(NamedTuple):
 class Rays(NamedTuple):
     """Where volumes are measured: along ``directions``, from the lower bound ``low`` on.
 
-    ``ray`` is what the lower bound leaves of the ideal set's edge.
+    ``low`` has a column more than ``directions``, and a 1 in it: a fixed load is one of a variable
+    that is always 1. ``ray`` is what fixed loads and the lower bound leave of the ideal set's edge.
     """
 
     low: Floats
@@ -45,11 +46,20 @@ class Rays(NamedTuple):
 
 @compiled
 def room_of(row: Floats, low: Floats) -> float:
-    """What the lower bound leaves of a half-space."""
+    """What fixed loads and the lower bound leave of a half-space."""
     room = 1.0
     for k in range(len(low)):
         room -= row[k] * low[k]
     return room
+
+
+@compiled
+def is_limit(row: Floats, room: float) -> bool:
+    """Whether a half-space is one at all: not if it is just full and no stream reaches it."""
+    most = 0.0
+    for k in range(len(row) - 1):
+        most = max(most, row[k])
+    return room != 0.0 or most > 0.0
 
 
 @compiled
@@ -58,6 +68,8 @@ def seen_from(rows: Floats, rays: Rays, seen: Floats) -> bool:
     low, ray, _ = rays
     for at in range(len(rows)):
         room = room_of(rows[at], low)
+        if not is_limit(rows[at], room):
+            room = 1.0
         if room <= 0.0:
             return False
         for k in range(len(low)):
@@ -67,7 +79,7 @@ def seen_from(rows: Floats, rays: Rays, seen: Floats) -> bool:
 
 @compiled
 def along(row: Floats, direction: Floats) -> float:
-    """The load of a half-space along a direction."""
+    """The load of a half-space along a direction; fixed loads have no part in it."""
     load = 0.0
     for k in range(len(direction)):
         load += row[k] * direction[k]

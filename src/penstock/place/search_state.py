@@ -8,12 +8,14 @@ import numpy as np
 
 from penstock.load.arrays import Floats, Ints
 from penstock.load.compiled import compiled
+from penstock.load.feasible import fixed_shares
 from penstock.load.feasible import weights as weights_of
 from penstock.load.problem import UNPINNED, Problem
 from penstock.place.search_kernel import (
     Rays,
     Weights,
     along,
+    is_limit,
     power,
     rank,
     room_of,
@@ -46,6 +48,7 @@ def search_of(problem: Problem, directions: Floats) -> Search:
     All are copies: loops are compiled anew for arrays that may not be written to.
     """
     units, nodes, width = problem.size
+    without_fixed = np.zeros((len(problem.arcs), 1))
     arcs = problem.arcs
     ends = np.concatenate((arcs.sources, arcs.targets))
     order = np.argsort(ends, kind="stable")
@@ -53,21 +56,23 @@ def search_of(problem: Problem, directions: Floats) -> Search:
     np.cumsum(np.bincount(ends, minlength=units), out=starts[1:])
     to_rates = problem.capacity / problem.totals
     limited = np.isfinite(problem.bandwidths).any() or np.isfinite(problem.total_bandwidth)
-    scales = np.zeros((3, nodes, width))
-    scales[0] = to_rates / problem.capacities[:, np.newaxis]
-    scales[1] = to_rates / problem.bandwidths[:, np.newaxis]
-    scales[2] = to_rates / problem.total_bandwidth
+    scales = np.zeros((3, nodes, width + 1))
+    scales[0, :, :-1] = to_rates / problem.capacities[:, np.newaxis]
+    scales[0, :, -1] = 1.0 / problem.capacities
+    scales[1, :, :-1] = to_rates / problem.bandwidths[:, np.newaxis]
+    scales[2, :, :-1] = to_rates / problem.total_bandwidth
     weights = Weights(
-        np.array(problem.rows),
+        np.column_stack((problem.rows, problem.fixed)),
         scales,
         starts,
         np.concatenate((arcs.targets, arcs.sources))[order],
         (np.arange(len(ends)) % max(1, len(arcs)))[order],
-        arcs.cpu / 2,
-        arcs.bytes * 1.0 if limited else np.zeros(arcs.bytes.shape),
+        np.hstack((arcs.cpu / 2, without_fixed)),
+        np.hstack((arcs.bytes * 1.0 if limited else np.zeros(arcs.bytes.shape), without_fixed)),
     )
-    low = np.array(problem.lower_point)
-    return Search(problem, weights, Rays(low, 1.0 - float(low.sum()), np.array(directions)))
+    ray = problem.ideal_room - float(problem.lower_point.sum())
+    rays = Rays(np.append(problem.lower_point, 1.0), ray, np.array(directions))
+    return Search(problem, weights, rays)
 
 
 class State:
@@ -123,15 +128,16 @@ class State:
 
 
 def _limits(search: Search, plan: Ints) -> Floats:
-    """CPU rows of all nodes, link rows of all nodes, the row of the network."""
+    """CPU rows of all nodes, link rows of all nodes, the row of the network; fixed parts last."""
     _, nodes, width = search.problem.size
-    rows = np.zeros((2 * nodes + 1, width))
+    rows = np.zeros((2 * nodes + 1, width + 1))
     found = weights_of(search.problem, plan)
-    rows[:nodes] = found[:nodes]
+    rows[:nodes, :-1] = found[:nodes]
+    rows[:nodes, -1] = fixed_shares(search.problem, plan)
     limited = np.flatnonzero(np.isfinite(search.problem.bandwidths))
-    rows[nodes + limited] = found[nodes : nodes + len(limited)]
+    rows[nodes + limited, :-1] = found[nodes : nodes + len(limited)]
     if np.isfinite(search.problem.total_bandwidth):
-        rows[-1] = found[-1]
+        rows[-1, :-1] = found[-1]
     return rows
 
 
@@ -149,6 +155,8 @@ def _measure(
     width = directions.shape[1]
     for i in range(nodes):
         room, link_room = room_of(limits[i], low), room_of(limits[nodes + i], low)
+        if not is_limit(limits[i], room):
+            room = 1.0
         for p in range(points):
             if room <= 0.0 or link_room <= 0.0:
                 loads[i, p] = np.inf

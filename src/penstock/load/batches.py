@@ -1,0 +1,78 @@
+"""A deployment as its fragments run: what a row and a round of each cost, one operator for each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from penstock.load.bridge import check_placeable, row_cost_us, tied_units
+from penstock.load.costs import READING, CostTable
+from penstock.load.estimate import estimate
+from penstock.model.abstract import AbstractInput, AbstractNetwork, AbstractNode, AbstractOperator
+from penstock.model.estimates import OperatorEstimate
+from penstock.model.fragments import Fragment
+from penstock.model.network import Network, NodeSpec
+
+
+def batch_network(
+    network: Network,
+    fragments: Sequence[Fragment],
+    nodes: Sequence[NodeSpec],
+    costs: CostTable,
+    rates_per_s: Mapping[str, float],
+    rounds_s: Mapping[str, float],
+    measured: Mapping[str, OperatorEstimate] | None = None,
+    light: Collection[str] = (),
+) -> AbstractNetwork:
+    """The fragments as operators: cost of a row, and of a batch every round as their fixed load.
+
+    Unlike in the network that planners are told about, every fragment is one operator and has its
+    round, promised or not. Inside a fragment, rows behind an operator whose selectivity is not
+    known are taken to be as many as before it; the selectivity of the whole is then not known.
+    """
+    check_placeable(fragments, nodes)
+    known, units = estimate(network, rates_per_s, costs), tied_units(fragments)
+    outside = {stream.name for stream in network.streams}
+    names = {
+        one.output: one.name if one.name not in outside else f"{one.name}/{one.name}"
+        for one in fragments
+    }
+    operators = []
+    for fragment in fragments:
+        found = (measured or {}).get(fragment.name) or _estimated(fragment, known, costs)
+        batch_ms = costs.of_batch(fragment, light) or 0.0
+        wanted = [network.query(name).on for name in fragment.queries]
+        operators.append(
+            AbstractOperator(
+                names[fragment.output],
+                tuple(one if one in outside else names[one] for one in fragment.inputs),
+                row_cost_us(fragment, found, costs, light) / 1e6,
+                found.selectivity,
+                unit=units[fragment.name],
+                sticky=fragment.is_bound,
+                node=next((one for one in wanted if one), ""),
+                fixed_cpu=batch_ms / 1e3 / rounds_s[fragment.name],
+            )
+        )
+    read = {name for one in operators for name in one.inputs}
+    inputs = [one.name for one in network.streams if one.name in read]
+    return AbstractNetwork(
+        tuple(AbstractInput(name, rates_per_s.get(name)) for name in inputs),
+        tuple(operators),
+        tuple(AbstractNode(node.name, float(node.cores)) for node in nodes),
+    )
+
+
+def _estimated(
+    fragment: Fragment, known: Mapping[str, OperatorEstimate], costs: CostTable
+) -> OperatorEstimate:
+    """What a row in costs all of a fragment, and how many rows come of it."""
+    rows = dict.fromkeys(fragment.inputs, 1 / len(fragment.inputs))
+    is_known = True
+    cost_us = costs.of(READING) or 0.0
+    for operator in fragment.operators:
+        found = known[operator.name]
+        came = sum(rows.get(input.stream, 0.0) for input in operator.inputs)
+        cost_us += came * (found.cost_us or 0.0)
+        is_known = is_known and found.selectivity is not None
+        rows |= dict.fromkeys(operator.outputs, came * (found.selectivity or 1.0))
+    return OperatorEstimate(cost_us, selectivity=rows[fragment.output] if is_known else None)
