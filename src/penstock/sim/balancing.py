@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -14,13 +15,37 @@ from penstock.balance.policies import decide
 from penstock.balance.scope import Scope
 from penstock.balance.situation import Situation, Thresholds
 from penstock.errors import InputError
+from penstock.load.arrays import Ints
 from penstock.load.series import SeriesWindow
 from penstock.model.abstract import AbstractNetwork
+from penstock.sim.latency import Latencies
 from penstock.sim.measuring import LoadMeter
-from penstock.sim.simulation import Simulation, Statistics
+from penstock.sim.simulation import Statistics
 from penstock.sim.timeline import Timeline
 
 Decide = Callable[[Situation], MovePlan]
+
+
+class SimulatedNodes(Protocol):
+    """What is balanced: tuple by tuple (``Simulation``) or batch by batch (``MicroBatches``)."""
+
+    network: AbstractNetwork
+    moves: int
+
+    @property
+    def now_s(self) -> float: ...
+    @property
+    def events(self) -> int: ...
+    @property
+    def assignment(self) -> Ints: ...
+    @property
+    def waiting(self) -> int: ...
+    def advance(self, until_s: float) -> None: ...
+    def statistics(self) -> Statistics: ...
+    def latencies(self) -> Latencies: ...
+    def sink_latencies(self) -> dict[str, tuple[int, float]]: ...
+    def suspend(self, operators: Sequence[int]) -> float: ...
+    def resume(self, operator: int, node: int) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -65,7 +90,7 @@ class BalancedSystem:
     moved something.
     """
 
-    def __init__(self, simulation: Simulation, balancing: Balancing, seed: int) -> None:
+    def __init__(self, simulation: SimulatedNodes, balancing: Balancing, seed: int) -> None:
         self.simulation = simulation
         self.balancing = balancing
         self.plans: deque[MovePlan] = deque(maxlen=100)
@@ -200,6 +225,6 @@ def _units(network: AbstractNetwork) -> dict[str, list[int]]:
     return found
 
 
-def _columns(simulation: Simulation) -> tuple[str, ...]:
+def _columns(simulation: SimulatedNodes) -> tuple[str, ...]:
     nodes: Sequence[str] = [f"node {node.name}" for node in simulation.network.nodes]
     return ("latency_s", "waiting", "moved_load", "moves", *nodes)

@@ -18,7 +18,7 @@ class LoadMeter:
     "offered": the tuples that reached it times what one costs. "busy": the processor time it
     used, which an overloaded node hides. "inputs": what the rates of the inputs let expect, by
     costs and selectivities, however long the queues before it are; behind a join, where rates do
-    not follow from the inputs alone, what was offered.
+    not follow from the inputs alone, what was offered. Fixed loads count in all of them.
     """
 
     def __init__(self, network: AbstractNetwork, measure: str = "offered") -> None:
@@ -27,6 +27,7 @@ class LoadMeter:
             raise InputError(f"no measure of load called {measure}", hint=hint)
         self._measure = measure
         self._coefficients = input_coefficients(network)
+        self._fixed = np.array([float(operator.fixed_cpu) for operator in network.operators])
 
     def loads(self, statistics: Statistics) -> Floats:
         """The load of every operator, in units of capacity."""
@@ -34,7 +35,7 @@ class LoadMeter:
             return statistics.busy
         if self._measure == "offered":
             return statistics.offered
-        expected = self._coefficients @ statistics.input_rates
+        expected = self._coefficients @ statistics.input_rates + self._fixed
         return np.where(np.isnan(expected), statistics.offered, expected)
 
 

@@ -23,7 +23,8 @@ class Physics:
     ``selectivity`` is "random" (each tuple by chance) or "expected" (exact on average);
     ``service`` is "constant" or "exponential"; ``discipline`` is "fcfs" or "round-robin" with
     ``turn`` tuples at a time; ``delay_s`` is between two nodes. ``windows_s`` makes operators
-    collect for so long and send on what their selectivity leaves of it.
+    collect for so long and send on what their selectivity leaves of it. Fixed loads are worked off
+    in one piece every ``round_s``.
     """
 
     selectivity: str = "random"
@@ -33,6 +34,7 @@ class Physics:
     delay_s: float = 0.0
     windows_s: Mapping[str, float] = field(default_factory=dict)
     hand_over: HandOver = field(default_factory=HandOver)
+    round_s: float = 1.0
 
     def __post_init__(self) -> None:
         for name, known in _CHOICES.items():
@@ -45,6 +47,8 @@ class Physics:
                 f"a delay of {self.delay_s:g} s and turns of {self.turn} tuples",
                 hint="Give a delay of zero or more and turns of at least one.",
             )
+        if not 0 < self.round_s < math.inf:
+            raise InputError(f"rounds of {self.round_s:g} s", hint="Give more than zero.")
         for name, window_s in self.windows_s.items():
             if not 0 < window_s < math.inf:
                 raise InputError(

@@ -15,11 +15,12 @@ from penstock.sim import block as at
 from penstock.sim.arrivals import Arrivals, Recorded
 from penstock.sim.block import column
 from penstock.sim.building import PIECE, built, layout_of, places, with_room
-from penstock.sim.clock import NEVER, PRIORITY_BITS, set_slot
+from penstock.sim.clock import ARRIVAL, NEVER, PRIORITY_BITS, ranked, set_slot
 from penstock.sim.core import DONE, FULL, LOG_FULL, REFILL, plan_arrival, run
 from penstock.sim.latency import Latencies
 from penstock.sim.moving import resume, suspend
 from penstock.sim.physics import Physics
+from penstock.sim.rounds import with_rounds
 
 _LOG_ROOM = 65_536
 
@@ -49,7 +50,8 @@ class Simulation:
 
     ``arrivals`` says how tuples arrive at each input, ``assignment`` where each operator starts
     (by number, in the order of the network). The same seed gives the same events, and sources and
-    selectivities do not depend on the assignment.
+    selectivities do not depend on the assignment. Fixed loads keep the nodes busy in rounds, and
+    count with their operators in all statistics.
 
     >>> from penstock.model.abstract import AbstractInput, AbstractNode, AbstractOperator
     >>> from penstock.sim.arrivals import Steady
@@ -77,11 +79,14 @@ class Simulation:
         self.moves = 0
         self._log = log
         self._most = most_waiting
-        given = _in_order(network, arrivals)
+        self._rounds = with_rounds(network, self.physics.round_s)
+        laid_out = self._rounds.network
+        given = [*_in_order(network, arrivals), *self._rounds.arrivals.values()]
         recorded = sum(isinstance(one, Recorded) for one in given)
-        self._layout = layout_of(network, recorded, _LOG_ROOM if log else 0)
+        self._layout = layout_of(laid_out, recorded, _LOG_ROOM if log else 0)
         where = _checked(network, assignment)
-        self._block = built(network, given, where, self.physics, seed, self._layout)
+        where = np.concatenate((where, where[self._rounds.owners]))
+        self._block = built(laid_out, given, where, self.physics, seed, self._layout)
         self._last_s = 0.0
         self._last_results = (0.0, 0.0)
         self._pieces: dict[int, Iterator[Floats]] = {}
@@ -90,6 +95,9 @@ class Simulation:
             if isinstance(one, Recorded):
                 self._pieces[source] = one.times()
             self._start(source)
+        for number, first_s in enumerate(self._rounds.first_s.tolist()):
+            slot = 2 * len(network.nodes) + len(network.inputs) + number
+            set_slot(self._block, slot, first_s, ranked(self._block, ARRIVAL))
 
     @property
     def now_s(self) -> float:
@@ -129,7 +137,7 @@ class Simulation:
 
     def drain(self, until_s: float = NEVER) -> None:
         """Ends all arrivals and lets everything under way be processed."""
-        for number in range(len(self.network.inputs)):
+        for number in range(len(self._rounds.network.inputs)):
             set_slot(self._block, 2 * len(self.network.nodes) + number, NEVER, 0)
         self.advance(until_s)
 
@@ -148,8 +156,8 @@ class Simulation:
             until_s=self.now_s,
             period_s=period_s,
             input_rates=self._sources(at.ARRIVED, self._block.whole) * per_s,
-            offered=self._offered_s() * per_s,
-            busy=self._operators(at.BUSY_S, real) * per_s,
+            offered=self._with_rounds(self._offered_s()) * per_s,
+            busy=self._with_rounds(self._all_operators(at.BUSY_S, real)) * per_s,
             utilisation=self._nodes(at.NODE_BUSY_S, real) * per_s,
             waiting=self.waiting,
             results=int(new),
@@ -193,29 +201,41 @@ class Simulation:
 
     def suspend(self, operators: Sequence[int]) -> float:
         """Stops operators that are going to move together; gives how long that takes."""
-        state = sum(suspend(self._block, self._operator(one)) for one in operators)
+        state = sum(suspend(self._block, record) for one in operators for record in self._of(one))
         return self.physics.hand_over.duration_s(len(operators), state)
 
     def resume(self, operator: int, node: int) -> None:
         """Starts a suspended operator on a node."""
-        record = self._operator(operator)
-        held = int(self._block.whole[record + at.HELD + at.LENGTH])
-        while self._block.whole[at.FREE_COUNT] < held + 8:  # a join may keep each it begins
-            self._enlarge()
-        resume(self._block, record, self._layout.nodes + node * at.NODE_WORDS)
+        for record in self._of(operator):
+            held = int(self._block.whole[record + at.HELD + at.LENGTH])
+            while self._block.whole[at.FREE_COUNT] < held + 8:  # a join may keep each it begins
+                self._enlarge()
+            resume(self._block, record, self._layout.nodes + node * at.NODE_WORDS)
         self.moves += 1
+
+    def _of(self, operator: int) -> list[int]:
+        """The records of an operator: its own, and that of its rounds if it has any."""
+        rounds = len(self.network.operators) + np.flatnonzero(self._rounds.owners == operator)
+        return [self._operator(one) for one in (operator, *rounds.tolist())]
+
+    def _with_rounds(self, by_operator: Floats) -> Floats:
+        """What was measured of every operator, its rounds included."""
+        count = len(self.network.operators)
+        found = by_operator[:count].copy()
+        found[self._rounds.owners] += by_operator[count:]
+        return found
 
     def _offered_s(self) -> Floats:
         """Processor seconds asked for: tuples by what one costs, joins by what they used."""
-        is_join = self._operators(at.KIND) == at.JOIN
-        asked = self._operators(at.TAKEN) * self._operators(at.COST_S, self._block.real)
-        return np.where(is_join, self._operators(at.BUSY_S, self._block.real), asked)
+        is_join = self._all_operators(at.KIND) == at.JOIN
+        asked = self._all_operators(at.TAKEN) * self._all_operators(at.COST_S, self._block.real)
+        return np.where(is_join, self._all_operators(at.BUSY_S, self._block.real), asked)
 
     def _reset(self) -> None:
         self._sources(at.ARRIVED, self._block.whole)[:] = 0
         self._nodes(at.NODE_BUSY_S, self._block.real)[:] = 0
         for word in (at.TAKEN, at.SENT, at.BUSY_S):
-            self._operators(word)[:] = 0
+            self._all_operators(word)[:] = 0
         self._last_s = self.now_s
         self._last_results = (
             float(self._block.real[at.RESULTS]),
@@ -226,8 +246,12 @@ class Simulation:
         return self._layout.operators + number * at.OPERATOR_WORDS
 
     def _operators(self, field: int, words: np.ndarray | None = None) -> np.ndarray:
+        return self._all_operators(field, words)[: len(self.network.operators)]
+
+    def _all_operators(self, field: int, words: np.ndarray | None = None) -> np.ndarray:
+        """A field of every operator, then of every operator's rounds."""
         seen = self._block.whole if words is None else words
-        count = len(self.network.operators)
+        count = len(self._rounds.network.operators)
         return column(seen, self._layout.operators, at.OPERATOR_WORDS, count, field)
 
     def _nodes(self, field: int, words: np.ndarray) -> np.ndarray:

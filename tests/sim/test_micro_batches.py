@@ -1,0 +1,152 @@
+"""Fragments in simulated time, batch by batch."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from laws import tried
+from penstock.errors import InputError
+from penstock.model.abstract import AbstractInput, AbstractNetwork, AbstractNode, AbstractOperator
+from penstock.sim.arrivals import Alternating, Steady
+from penstock.sim.balancing import BalancedSystem, Balancing
+from penstock.sim.micro_batches import MicroBatches
+from penstock.sim.moving import HandOver
+from penstock.sim.row_feeds import ArrivingRows, EvenRows
+
+
+def network(*operators: AbstractOperator, nodes: int = 1, cpu: float = 1.0) -> AbstractNetwork:
+    return AbstractNetwork(
+        (AbstractInput("I"),),
+        operators,
+        tuple(AbstractNode(f"n{at}", cpu) for at in range(nodes)),
+    )
+
+
+def fragment(
+    name: str, batch_s: float, row_s: float, round_s: float = 1.0, reads: str = "I", **more: float
+) -> AbstractOperator:
+    return AbstractOperator(name, (reads,), row_s, fixed_cpu=batch_s / round_s, **more)  # type: ignore[arg-type]
+
+
+def run(
+    written: AbstractNetwork, rate_per_s: float, where: list[int], seconds: float = 500.0
+) -> MicroBatches:
+    rounds_s = {one.name: 1.0 for one in written.operators}
+    batches = MicroBatches(written, EvenRows([rate_per_s]), where, 1, rounds_s)
+    batches.advance(seconds)
+    return batches
+
+
+@given(
+    st.floats(0.0, 0.2), st.floats(0.0, 0.0005), st.floats(10.0, 500.0), st.sampled_from([1.0, 2.0])
+)
+@tried(25)
+def test_load_is_rounds_times_a_batch_plus_rows_times_a_row(
+    batch_s: float, row_s: float, rate_per_s: float, cpu: float
+) -> None:
+    found = run(network(fragment("f", batch_s, row_s), cpu=cpu), rate_per_s, [0])
+    load = batch_s + rate_per_s * row_s
+    statistics = found.statistics()
+    assert statistics.busy == pytest.approx([load], rel=0.01, abs=1e-9)
+    assert statistics.offered == pytest.approx([load], rel=0.01, abs=1e-9)
+    assert statistics.utilisation == pytest.approx([load / cpu], rel=0.01, abs=1e-9)
+    # The oldest row waits a round, and for its batch.
+    waited_s = 1.0 - 1 / (rate_per_s + 1)
+    assert found.latencies().mean_s == pytest.approx(waited_s + load / cpu, rel=0.02)
+
+
+def test_on_a_full_node_rounds_are_missed_and_batches_grow() -> None:
+    """A batch of 2 s every second is too much; every 4 s with all their rows it is not."""
+    found = run(network(fragment("f", 2.0, 0.005)), 100.0, [0])
+    statistics = found.statistics()
+    assert statistics.utilisation == pytest.approx([1.0], abs=0.02)
+    assert found.waiting < 1_000
+    # A batch lasts 2 s + 0.5 s for every second of rows: 4 s, and the next begins at once.
+    assert found.latencies().mean_s == pytest.approx(8.0, rel=0.05)
+
+
+def test_too_many_rows_pile_up() -> None:
+    found = run(network(fragment("f", 0.1, 0.02)), 100.0, [0])
+    early = found.waiting
+    found.advance(1_000)
+    assert found.waiting > 1.8 * early > 10_000
+
+
+def test_a_round_without_rows_costs_nothing() -> None:
+    found = run(network(fragment("f", 0.3, 0.001)), 0.0, [0])
+    assert found.statistics().utilisation.tolist() == [0.0]
+
+
+def test_chains_pass_on_what_their_selectivity_leaves_and_latency_adds_up() -> None:
+    written = network(
+        fragment("first", 0.05, 0.001, selectivity=0.25),
+        fragment("second", 0.05, 0.001, reads="first"),
+        nodes=2,
+    )
+    found = run(written, 100.0, [0, 1])
+    assert found.statistics().busy == pytest.approx([0.15, 0.075], rel=0.02)
+    (rows, latency_s) = found.sink_latencies()["second"]
+    assert rows == pytest.approx(500 * 25, rel=0.01)
+    # One round for the first, a part of one for the second, and both batches.
+    assert 1.2 < latency_s < 2.3
+    assert found.sink_latencies().keys() == {"second"}
+
+
+def test_batches_of_a_node_take_turns() -> None:
+    together, apart = (
+        run(network(fragment("f", 0.3, 0.0), fragment("g", 0.3, 0.0), nodes=2), 10.0, where)
+        for where in ([0, 0], [0, 1])
+    )
+    assert together.statistics().utilisation == pytest.approx([0.6, 0.0], abs=0.01)
+    assert together.latencies().longest_s >= apart.latencies().longest_s
+
+
+def test_a_moved_fragment_goes_on_with_what_has_come_meanwhile() -> None:
+    found = run(network(fragment("f", 0.05, 0.001), nodes=2), 100.0, [0], seconds=100.0)
+    assert found.suspend([0]) == HandOver().duration_s(1, 0)
+    found.advance(110.0)
+    assert found.waiting >= 900
+    found.resume(0, 1)
+    assert (found.assignment.tolist(), found.moves) == ([1], 1)
+    found.statistics()
+    found.advance(310.0)
+    assert found.statistics().utilisation == pytest.approx([0.0, 0.155], abs=0.01)
+    assert found.latencies().longest_s > 10
+
+
+def test_rows_that_arrive_one_by_one_are_all_counted() -> None:
+    written = network(fragment("f", 0.01, 0.0001))
+    arrivals = {"I": Alternating(200, ratio=3)}
+    found = MicroBatches(written, ArrivingRows(written.inputs, arrivals, 1), [0], 1, {"f": 0.5})
+    rates = []
+    for until_s in range(10, 110, 10):
+        found.advance(until_s)
+        rates.append(found.statistics().input_rates[0])
+    assert np.mean(rates) == pytest.approx(200, rel=0.05)
+    (rows, _) = found.sink_latencies()["f"]
+    assert rows + found.waiting == pytest.approx(10 * sum(rates), abs=1)
+
+
+def test_the_same_seed_gives_the_same_run() -> None:
+    def once(seed: int) -> tuple[float, float]:
+        written = network(fragment("f", 0.01, 0.0001))
+        rows = ArrivingRows(written.inputs, {"I": Steady(100)}, seed)
+        found = MicroBatches(written, rows, [0], seed, {"f": 0.5})
+        found.advance(50)
+        return found.latencies().sum_s, found.statistics().busy[0]
+
+    assert once(1) == once(1) != once(2)
+
+
+def test_it_is_balanced_like_any_other_system() -> None:
+    written = network(fragment("f", 0.3, 0.0), fragment("g", 0.5, 0.0), nodes=2)
+    batches = MicroBatches(written, EvenRows([10.0]), [0, 0], 1, {"f": 1.0, "g": 1.0})
+    BalancedSystem(batches, Balancing(policy="correlation", every_s=5.0), seed=1).advance(60)
+    assert sorted(batches.assignment.tolist()) == [0, 1]
+
+
+def test_rounds_take_time() -> None:
+    with pytest.raises(InputError) as raised:
+        MicroBatches(network(fragment("f", 0.1, 0.1)), EvenRows([1.0]), [0], 1, {})
+    assert str(raised.value) == "fragment f looks for rows every 0 s. Give more than zero."
