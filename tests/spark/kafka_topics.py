@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pyarrow as pa
 
+from penstock.feeds.partitions import Span
+from penstock.feeds.pieces import RowForm
+from penstock.model.schema import Schema
+from penstock.model.sources import KafkaSource
+from penstock.spark.ingest.kafka_blocks import read_blocks
+from penstock.spark.kafka import marks_of, partitions_of
+from penstock.spark.kafka_cluster import Cluster
 from penstock.spark.sinks.batch import Batch
 from penstock.spark.sinks.kafka_sink import RecordSink
-from penstock.spark.sources.intake import Offset, Slice
-from penstock.spark.sources.kafka_intake import KafkaIntake
-from penstock.spark.sources.spec import ReaderSpec
 
 from mock_cluster import MockCluster
 
-SCHEMA = "ts timestamp, home string, kwh double"
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
-NOON_US = int(NOON.timestamp()) * 1_000_000
 
 
 def value(k: int) -> str:
@@ -32,40 +33,20 @@ def fill(cluster: MockCluster, topic: str, rows: int, partitions: int = 3) -> No
         cluster.produce(topic, mine, partition)
 
 
-def spec(cluster: MockCluster, topic: str, folder: Path = Path(), **given: object) -> ReaderSpec:
-    finished = given.pop("finished", False)
-    fields = {
-        "stream": "readings",
-        "schema": SCHEMA,
-        "columns": ("ts", "home", "kwh"),
-        "event_time": None,
-        "origin": {
-            "kind": "kafka",
-            "brokers": cluster.address,
-            "topic": topic,
-            "finished": finished,
-        },
-        "reader": "test-reader",
-        "dead_letters": str(folder),
-    }
-    return ReaderSpec(**(fields | given))  # type: ignore[arg-type]
-
-
-def rows_of(intake: KafkaIntake, parts: list[Slice]) -> list[float]:
-    return [k for part in parts for one in intake.read(part) for k in one["kwh"].to_pylist()]
-
-
-def read_all(intake: KafkaIntake, max_rows: int | None = None) -> tuple[list[float], Offset]:
-    rows: list[float] = []
-    start = intake.first()
-    while (end := intake.latest(start, max_rows)) != start:
-        rows += rows_of(intake, intake.slices(start, end))
-        start = json.loads(json.dumps(end))
-    return rows, start
-
-
 def expected(rows: int) -> list[float]:
     return [k / 4 for k in range(rows)]
+
+
+def rows_in(cluster: MockCluster, topic: str, schema: str) -> list[dict[str, object]]:
+    """The rows of a topic, as a stream of this schema would bring them in."""
+    source = KafkaSource(cluster.address, topic)
+    consumer = Cluster(cluster.address).consumer()
+    partitions = partitions_of(consumer, cluster.address, topic)
+    marks = marks_of(consumer, cluster.address, topic, partitions)
+    turns = [Span(partition, 0, held.high) for partition, held in marks.items() if held.high]
+    blocks = read_blocks(consumer, source, turns, RowForm(Schema.parse(schema)))
+    consumer.close()
+    return [row for block in blocks for row in block.rows.to_pylist()]
 
 
 class Rows:

@@ -29,7 +29,7 @@ queries:
       SELECT home, window.start AS since, sum(kwh) AS kwh, count(*) AS n
       FROM readings GROUP BY home, window(ts, '2 hours', '1 hour')
 """
-OPTIONS = NodeOptions(trigger_ms=20, max_rows_per_batch=400)
+OPTIONS = NodeOptions(trigger_ms=20, max_rows_per_batch=400, engine="native")
 
 
 def await_that(

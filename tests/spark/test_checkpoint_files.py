@@ -9,6 +9,7 @@ import pytest
 
 from penstock.errors import RunError
 from penstock.spark.checkpoint_files import SEAL, check, seal
+from penstock.spark.sources.beats import SHIFT_US
 
 pytestmark = pytest.mark.core
 
@@ -19,7 +20,8 @@ def written(checkpoint: Path, batch: int, watermark_ms: int = MINUTE_MS) -> None
     """What Spark leaves behind after a batch of one source."""
     metadata = {"batchWatermarkMs": 0, "batchTimestampMs": 17, "conf": {"partitions": "2"}}
     source = {"next": batch, "watermark_us": MINUTE_MS * 1_000}
-    logs = {"offsets": (metadata, source), "commits": ({"nextBatchWatermarkMs": watermark_ms},)}
+    told_ms = watermark_ms + SHIFT_US // 1_000
+    logs = {"offsets": (metadata, source), "commits": ({"nextBatchWatermarkMs": told_ms},)}
     for log, records in logs.items():
         (checkpoint / log).mkdir(parents=True, exist_ok=True)
         text = "\n".join(["v1", *map(json.dumps, records)])

@@ -9,7 +9,7 @@ import pytest
 
 from penstock.errors import RunError
 from penstock.spark.checkpoints import begin, forget_former, newest, path_of, take_over
-from penstock.spark.fragment_run import FragmentFolder
+from penstock.spark.fragment_folder import FragmentFolder
 
 pytestmark = pytest.mark.core
 

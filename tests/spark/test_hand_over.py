@@ -16,8 +16,9 @@ from one_fragment import Place, await_that
 from pyspark.sql import SparkSession
 
 from penstock.spark import checkpoints, fragment_run
-from penstock.spark.channels.channel import Writer
-from penstock.spark.fragment_run import FragmentFolder, FragmentRun
+from penstock.spark.channels.writer import Writer
+from penstock.spark.fragment_folder import FragmentFolder
+from penstock.spark.fragment_run import FragmentRun
 from penstock.spark.node import Node
 from penstock.spark.sinks.channel_sink import ChannelSink
 

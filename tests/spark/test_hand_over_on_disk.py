@@ -8,10 +8,11 @@ import pytest
 from channels.disk import Died, careless, dying_at
 
 from penstock.errors import RunError
-from penstock.spark.channels.channel import Channel, Writer
+from penstock.spark.channels.channel import Channel
+from penstock.spark.channels.writer import Writer
 from penstock.spark.checkpoint_files import seal
 from penstock.spark.checkpoints import begin, newest, path_of
-from penstock.spark.fragment_run import FragmentFolder
+from penstock.spark.fragment_folder import FragmentFolder
 
 _CHANGES_AT_MOST = 200
 

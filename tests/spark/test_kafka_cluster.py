@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import KafkaException
 
@@ -16,14 +17,16 @@ from kafka_topics import table, write
 from tls_broker import Certificate, new_certificate, tls_before
 
 from penstock.errors import InputError, UnreachableError
-from penstock.model.sources import KafkaSink, KafkaSource
+from penstock.model.schema import Schema, Shape
+from penstock.model.sources import KafkaSink, KafkaSource, Stream
 from penstock.spark import kafka
-from penstock.spark.kafka import partitions_of, reading
+from penstock.spark.channels.channel import Channel
+from penstock.spark.channels.writer import Writer
+from penstock.spark.dead_letters import DeadLetters
+from penstock.spark.ingest.kafka_ingest import KafkaIngest
+from penstock.spark.kafka import partitions_of
 from penstock.spark.kafka_cluster import Cluster
-from penstock.spark.node import _origin
 from penstock.spark.sinks.kafka_sink import RecordSink
-from penstock.spark.sources.kafka_intake import KafkaIntake
-from penstock.spark.sources.spec import ReaderSpec
 
 from mock_cluster import MockCluster
 
@@ -81,16 +84,6 @@ class TestSettings:
         with pytest.raises(KafkaException):
             Cluster("h:1").producer("w", {"no.such.setting": 1})
 
-    def test_are_given_to_sparks_connector_too(self, tmp_path: Path) -> None:
-        client = settings_in(tmp_path, "security.protocol=SSL")
-        options = kafka.jvm_options(spec_of("h:1", "t", client))
-        assert options["kafka.security.protocol"] == "SSL"
-
-
-def spec_of(brokers: str, topic: str, client: Path) -> ReaderSpec:
-    origin = _origin(KafkaSource(brokers, topic, client=client))
-    return ReaderSpec("readings", "kwh double", ("kwh",), None, origin, reader="r")
-
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
@@ -112,10 +105,15 @@ class TestTls:
             tmp_path, "security.protocol=SSL", f"ssl.ca.location={certificate.certificate}"
         )
         write(RecordSink(KafkaSink(secured, "t", client), "w"), table(3.5), 0)
-        intake = KafkaIntake(spec_of(secured, "t", client))
-        start = intake.first()
-        parts = intake.slices(start, intake.latest(start, None))
-        rows = [k for part in parts for one in intake.read(part) for k in one["kwh"].to_pylist()]
+        source = KafkaSource(secured, "t", finished=True, client=client)
+        stream = Stream("readings", source, Shape(Schema.parse("kwh double")))
+        channel = Channel.open(tmp_path / "channel")
+        ingest = KafkaIngest(stream, Writer(channel, 1), DeadLetters(tmp_path / "letters"))
+        while not ingest.is_finished:
+            ingest.step()
+        ingest.close()
+        files = [channel.path_of(file) for kept in channel.kept() for file in kept.files]
+        rows = [row for path in files for row in pq.read_table(path)["kwh"].to_pylist()]
         assert sorted(rows) == [1.5, 2.5, 3.5]
 
     @pytest.mark.parametrize("line", ["security.protocol=SSL", "security.protocol=PLAINTEXT"])
@@ -123,9 +121,7 @@ class TestTls:
         self, secured: str, tmp_path: Path, line: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(kafka, "TIMEOUT_S", 1.0)
-        cluster = Cluster(secured, settings_in(tmp_path, line))
-        with (
-            reading(cluster) as consumer,
-            pytest.raises(UnreachableError, match="if they want TLS or a login"),
-        ):
-            partitions_of(consumer, cluster.brokers, "t")
+        consumer = Cluster(secured, settings_in(tmp_path, line)).consumer()
+        with pytest.raises(UnreachableError, match="if they want TLS or a login"):
+            partitions_of(consumer, secured, "t")
+        consumer.close()

@@ -12,14 +12,13 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from kafka_topics import NOON, spec, table, write, written
+from kafka_topics import NOON, rows_in, table, write, written
 
 from penstock.errors import RunError, UnreachableError
 from penstock.model.sources import KafkaSink
 from penstock.spark import kafka_cluster
 from penstock.spark.sinks import kafka_sink
 from penstock.spark.sinks.kafka_sink import RecordSink, json_values
-from penstock.spark.sources.kafka_intake import KafkaIntake
 
 from mock_cluster import MockCluster
 
@@ -41,10 +40,7 @@ class TestWriting:
         whole = pa.table(columns, names=list("abcdefgh"))
         sink = RecordSink(KafkaSink(cluster.address, topic), topic)
         assert write(sink, whole, 0) == 3
-        intake = KafkaIntake(spec(cluster, topic, schema=schema, columns=tuple("abcdefgh")))
-        start = intake.first()
-        parts = intake.slices(start, intake.latest(start, None))
-        back = [row for part in parts for one in intake.read(part) for row in one.to_pylist()]
+        back = rows_in(cluster, topic, schema)
         assert sorted(back, key=str) == sorted(whole.to_pylist(), key=str)
 
     def test_a_batch_offered_again_is_there_once(self, cluster: MockCluster, topic: str) -> None:

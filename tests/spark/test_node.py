@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
@@ -13,9 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.errors import RunError
 from penstock.model.network import Network
-from penstock.spark.channels.channel import Writer
 from penstock.spark.channels.durable import create_once
 from penstock.spark.channels.manifest import ChannelFile, Manifest
+from penstock.spark.channels.writer import Writer
 from penstock.spark.fragment_run import FragmentFolder
 from penstock.spark.node import Node
 from penstock.spark.sinks.batch import Batch
@@ -118,6 +118,7 @@ def append_unchecked(
     ended: bool = False,
     writer_state: dict[str, object] | None = None,
     arrived_s: float | None = None,
+    latest: Mapping[str, int] | None = None,
 ) -> Manifest:
     """Puts a batch at the end of the log, whoever the writer is."""
     newest = writer.channel.last()

@@ -9,13 +9,13 @@ import pytest
 
 from penstock.errors import RunError
 from penstock.spark.offsets import BatchOffsets, batch_offsets
-from penstock.spark.sources.beats import END_OF_TIME_US
+from penstock.spark.sources.beats import END_OF_TIME_US, SHIFT_US
 
 pytestmark = pytest.mark.core
 
 # As Spark 4.3 writes it, shortened in its configuration only.
 METADATA = {
-    "batchWatermarkMs": 1709200800000,
+    "batchWatermarkMs": 1709200800000 + SHIFT_US // 1_000,
     "batchTimestampMs": 1763237069164,
     "conf": {"spark.sql.shuffle.partitions": "2"},
     "sourceMetadataInfo": {},
@@ -33,6 +33,12 @@ def test_an_entry_is_read(tmp_path: Path) -> None:
     told = {"next": 3, "watermark_us": 1709200800000000}
     found = batch_offsets(write(tmp_path, "v1", METADATA, told, {"at": 5}), 7)
     assert found == BatchOffsets(1709200800000000, (told, {"at": 5}))
+
+
+def test_before_the_first_heartbeat_there_is_no_watermark(tmp_path: Path) -> None:
+    found = batch_offsets(write(tmp_path, "v1", METADATA | {"batchWatermarkMs": 0}), 7)
+    assert found.watermark_us is None
+    assert not found.time_is_over
 
 
 def test_a_source_that_has_not_told_anything_is_not_forgotten(tmp_path: Path) -> None:

@@ -14,13 +14,15 @@ from channels.disk import names
 
 from model.samples import MIN, S, counted, filtered, input_of, more, stream_of
 from penstock.errors import InputError, RunError
+from penstock.model.canonical import VERSION, plan_signature
 from penstock.model.network import Network, Query
 from penstock.model.operators import Aggregate
 from penstock.model.sources import DirectorySource, GeneratorSource, MemorySink, Stream
 from penstock.model.windows import Window
 from penstock.place.fuse import fuse
-from penstock.spark.fragment_run import FragmentFolder
-from penstock.spark.state import StateFolder, StateLock, fingerprint
+from penstock.spark.channels.durable import read_text, write_text
+from penstock.spark.fragment_folder import FragmentFolder
+from penstock.spark.state import StateFolder, StateLock
 
 pytestmark = pytest.mark.core
 
@@ -49,13 +51,13 @@ def network(
 
 def printed(found: Network) -> str:
     (fragment,) = fuse(found)
-    return fingerprint(found, fragment)
+    return plan_signature(found, fragment)
 
 
-class TestFingerprints:
+class TestPlanSignatures:
     def test_repeat(self) -> None:
         assert printed(network()) == printed(network())
-        assert len(printed(network())) == 32
+        assert printed(network()).startswith(f"{VERSION}:")
 
     @pytest.mark.parametrize(
         "change",
@@ -63,6 +65,7 @@ class TestFingerprints:
             lambda: network(aggregate=replace(PER_MINUTE, window=Window.of(2 * MIN))),
             lambda: network(aggregate=replace(PER_MINUTE, keys=(("k", more("kwh", 1)),))),
             lambda: network(replace(READINGS, lateness_us=S)),
+            lambda: network(replace(READINGS, ahead_us=S)),
             lambda: network(replace(READINGS, source=replace(SOURCE, path=Path("elsewhere")))),
             lambda: network(replace(READINGS, source=replace(SOURCE, pattern="*.csv"))),
             lambda: network(stream_of("readings", "ts timestamp, kwh double, home string")),
@@ -116,6 +119,23 @@ def test_a_plan_that_has_changed_is_refused(state: StateFolder) -> None:
     state.check_plan(before, fragment)
     state.clear()
     state.check_plan(after, changed)
+
+
+@pytest.mark.parametrize("known", ["0123456789abcdef" * 2, "1:0123", "3:4567", ""])
+def test_plans_of_another_version_are_refused_in_words(state: StateFolder, known: str) -> None:
+    found = network()
+    (fragment,) = fuse(found)
+    path = state.fragment(fragment.name).path / "plan"
+    path.parent.mkdir(parents=True)
+    write_text(path, known)
+    with pytest.raises(InputError) as caught:
+        state.check_plan(found, fragment)
+    assert str(caught.value) == (
+        f"the state of per_minute in {state.path} was written by another version of Penstock, "
+        "and whether it is of the same query cannot be told. "
+        "Finish it with that version, or run with --fresh to start over."
+    )
+    assert read_text(path) == known
 
 
 def test_epochs_rise_for_ever(state: StateFolder) -> None:

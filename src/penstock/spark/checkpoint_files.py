@@ -14,6 +14,7 @@ from pathlib import Path
 from penstock.errors import RunError
 from penstock.spark.channels.durable import RESTORE, checksum, read_text, write_text
 from penstock.spark.offsets import batch_offsets
+from penstock.spark.sources.beats import event_time_us
 
 SEAL = "penstock-seal"
 _VERSIONS = (b"v1", b"v2")
@@ -98,7 +99,10 @@ def _check_watermark(checkpoint: Path, done: Path) -> None:
     offsets = batch_offsets(checkpoint, int(done.name))
     reached_us = offsets.reached_us
     told_ms = json.loads(done.read_bytes().split(b"\n")[1])["nextBatchWatermarkMs"]
-    if reached_us is not None and told_ms * 1_000 > max(reached_us, offsets.watermark_us):
+    told_us, known_us = event_time_us(told_ms), offsets.watermark_us
+    if reached_us is None or told_us is None:
+        return
+    if told_us > (reached_us if known_us is None else max(reached_us, known_us)):
         raise _damaged(done)
 
 

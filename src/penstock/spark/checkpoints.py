@@ -67,7 +67,7 @@ def forget_former(folder: Path, epoch: int) -> None:
 
     Higher ones stay: somebody may be getting ready for the next move there.
     """
-    lower = [one for one in _checkpoints(folder) if _epoch(one) < epoch]
+    lower = [checkpoint for checkpoint in _checkpoints(folder) if _epoch(checkpoint) < epoch]
     former = max(filter(_is_whole, lower), key=_epoch, default=None)
     for other in lower:
         if other != former:

@@ -63,7 +63,9 @@ def task_seconds(session: SparkSession) -> float:
     """How long tasks have run in other processes, which Spark counts; 0 where there are none."""
     if str(session.sparkContext.master).startswith("local"):
         return 0.0
-    return sum(one.totalDuration() for one in _executors(session, only_alive=False)) / 1_000
+    return (
+        sum(executor.totalDuration() for executor in _executors(session, only_alive=False)) / 1_000
+    )
 
 
 def has_executor(session: SparkSession) -> bool:
@@ -75,4 +77,4 @@ def _executors(session: SparkSession, only_alive: bool) -> list[Any]:
     store = session.sparkContext._jsc.sc().statusStore()
     known = store.executorList(only_alive)
     found = [known.apply(at) for at in range(known.size())]
-    return [one for one in found if one.id() != _DRIVER]
+    return [executor for executor in found if executor.id() != _DRIVER]

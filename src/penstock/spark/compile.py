@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from importlib import import_module
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -12,13 +11,32 @@ from pyspark.sql import functions as F
 from penstock.errors import InputError
 from penstock.feeds.arrow import arrow_schema
 from penstock.model.aggregates import AggregateCall
-from penstock.model.expressions import Call, Expression, Literal, all_of, columns_of, to_sql
+from penstock.model.beginnings import (
+    WHOLE,
+    Moments,
+    Since,
+    left_given,
+    result_given,
+    since_behind,
+)
+from penstock.model.expressions import (
+    Call,
+    Expression,
+    Literal,
+    all_of,
+    columns_of,
+    condition_sql,
+    to_sql,
+    type_of,
+)
+from penstock.model.expressions import Column as ColumnNamed
 from penstock.model.fragments import Fragment
 from penstock.model.operators import (
     WINDOW_END,
     WINDOW_START,
     Aggregate,
     Filter,
+    Input,
     Map,
     Operator,
     PythonOperator,
@@ -28,27 +46,38 @@ from penstock.model.operators import (
     Union,
     WindowJoin,
 )
+from penstock.model.retime import Retime
 from penstock.model.schema import Schema
-from penstock.model.windows import AnyWindow, SessionWindow, Window
+from penstock.model.windows import AnyWindow, SessionWindow
+from penstock.spark.calendar import in_calendar
 from penstock.spark.ddl import spark_ddl
 from penstock.spark.lookup import looked_up
-from penstock.spark.sources.beats import BEAT, DELAY_DAYS
+from penstock.spark.sources.beats import (
+    BEAT,
+    DELAY_DAYS,
+    SHIFT_US,
+    TIME,
+    event_time_of,
+    time_column,
+)
 from penstock.spark.tables import table_frame
+from penstock.spark.user_functions import check_same_times, user_function
 
 Frames = Mapping[str, DataFrame]
-UserFunction = Callable[[pa.RecordBatch], pa.RecordBatch | Iterable[pa.RecordBatch]]
-
 _FALSE = Literal(False)
+_JOIN_TIMES = ("__left_time", "__right_time")
 
 
 def watermarked(rows: DataFrame, event_time: str) -> DataFrame:
     """Rows of a reader with its watermark taken over and its heartbeats removed.
 
-    The condition names the event time so that the optimiser leaves it above the watermark
-    operator; below it the heartbeats would be gone before they counted.
+    They get the column ``TIME``, which carries the watermark. The condition names it so that the
+    optimiser leaves it above the watermark operator; below it the heartbeats would be gone before
+    they counted.
     """
-    marked = rows.withWatermark(event_time, f"{DELAY_DAYS} days")
-    return marked.where(f"NOT (`{BEAT}` AND `{event_time}` IS NOT NULL)").drop(BEAT)
+    timed = rows.selectExpr("*", time_column(event_time))
+    marked = timed.withWatermark(TIME, f"{DELAY_DAYS} days")
+    return marked.where(f"NOT (`{BEAT}` AND `{TIME}` IS NOT NULL)").drop(BEAT)
 
 
 def compile_fragment(
@@ -57,11 +86,32 @@ def compile_fragment(
     inputs: Frames,
     needed: Mapping[str, tuple[str, ...]],
 ) -> DataFrame:
-    """The rows of the fragment's output, given those of its inputs."""
+    """The rows of the fragment's output that count, given those of its inputs that do."""
     frames = dict(inputs)
+    sinces = {name: one.since for name, one in fragment.beginning.inputs.items()}
     for operator in fragment.operators:
-        frames.update(compile_operator(session, operator, frames, needed))
-    return frames[fragment.output]
+        read = [sinces.get(input.stream, WHOLE) for input in operator.inputs]
+        whole = frames | _whole_left(operator, frames, read)
+        made = compile_operator(session, operator, whole, needed)
+        given = result_given(operator, read)
+        frames |= {name: counting(rows, given) for name, rows in made.items()}
+        sinces |= dict.fromkeys(operator.outputs, since_behind(operator, read))
+    return frames[fragment.output].drop(TIME)
+
+
+def counting(rows: DataFrame, given: Moments) -> DataFrame:
+    """The rows that lie after these times."""
+    for column, since_us in given.items():
+        rows = rows.where(f"`{column}` > timestamp_micros({since_us}L)")
+    return rows
+
+
+def _whole_left(operator: Operator, frames: Frames, read: Sequence[Since]) -> dict[str, DataFrame]:
+    """The left rows of a join all of whose partners are seen, where not all are."""
+    if not isinstance(operator, WindowJoin):
+        return {}
+    stream = operator.left.stream
+    return {stream: counting(frames[stream], left_given(operator, *read))}
 
 
 def compile_operator(
@@ -76,9 +126,9 @@ def compile_operator(
         case Switch():
             return _switch(operator, sources[0])
         case Filter(input=input, predicate=predicate):
-            rows = sources[0].where(to_sql(predicate, input.schema))
+            rows = sources[0].where(condition_sql(predicate, input.schema))
         case Map(input=input, columns=columns):
-            rows = sources[0].selectExpr(*_projection(columns, input.schema))
+            rows = sources[0].selectExpr(*_projection(columns, input.schema), *_time(sources))
         case Union():
             rows = _union(operator, sources)
         case Aggregate():
@@ -91,13 +141,30 @@ def compile_operator(
             rows = _table_join(session, operator, sources[0])
         case PythonOperator():
             rows = _python(operator, sources[0])
+        case Retime():
+            # Late rows are set aside where all of them enter a channel, in their order.
+            rows = sources[0]
         case _:
             raise InputError(f"Spark cannot run a {operator.kind}")
     return {operator.name: rows}
 
 
 def _projection(columns: tuple[tuple[str, Expression], ...], schema: Schema) -> list[str]:
-    return [f"{to_sql(expression, schema)} AS `{name}`" for name, expression in columns]
+    return [f"{_value(expression, schema)} AS `{name}`" for name, expression in columns]
+
+
+def _value(expression: Expression, schema: Schema) -> str:
+    text = to_sql(expression, schema)
+    return (
+        text
+        if isinstance(expression, ColumnNamed)
+        else in_calendar(text, type_of(expression, schema))
+    )
+
+
+def _time(sources: list[DataFrame]) -> tuple[str, ...]:
+    """The column by which Spark counts, where all of these still have it."""
+    return (TIME,) if all(TIME in rows.columns for rows in sources) else ()
 
 
 def _switch(operator: Switch, rows: DataFrame) -> Frames:
@@ -106,7 +173,7 @@ def _switch(operator: Switch, rows: DataFrame) -> Frames:
     schema = operator.input.schema
     for label, condition in operator.cases:
         mine = all_of((*taken, condition))
-        frames[f"{operator.name}_{label}"] = rows.where(to_sql(mine, schema))
+        frames[f"{operator.name}_{label}"] = rows.where(condition_sql(mine, schema))
         # A condition that is null is not taken either, so the next case gets the row.
         missed = Call("not", (Call("coalesce", (condition, _FALSE)),))
         taken = (*taken, missed)
@@ -122,7 +189,8 @@ def _union(operator: Union, sources: list[DataFrame]) -> DataFrame:
                 if theirs.type is ours.type
                 else F.col(f"`{theirs.name}`").cast(str(ours.type)).alias(ours.name)
                 for theirs, ours in zip(branch.schema, schema, strict=True)
-            )
+            ),
+            *_time(sources),
         )
         for rows, branch in zip(sources, operator.branches, strict=True)
     ]
@@ -134,55 +202,69 @@ def _union(operator: Union, sources: list[DataFrame]) -> DataFrame:
 
 def _aggregate(operator: Aggregate, rows: DataFrame) -> DataFrame:
     schema = operator.input.schema
-    keys = [F.expr(to_sql(key, schema)).alias(name) for name, key in operator.keys]
-    event_time = operator.input.shape.event_time
-    assert event_time is not None
-    window = _window(operator.window, event_time)
+    keys = [F.expr(_value(key, schema)).alias(name) for name, key in operator.keys]
+    window = _window(operator.window).alias("__window")
     keyed = any(columns_of(key) for _, key in operator.keys)
     if isinstance(operator.window, SessionWindow) and not keyed:
         # Spark has no sessions of all rows together, so they get a key in common.
-        keys.append(F.expr(_same_for_all(event_time)).alias("__all"))
+        keys.append(F.expr(_same_for_all(TIME)).alias("__all"))
     grouped = rows.groupBy(*keys, window)
-    calls = [_call(call, schema).alias(name) for name, call in operator.aggregates]
+    calls = [F.expr(_call(call, schema)).alias(name) for name, call in operator.aggregates]
     # Grouping without an aggregate still has to keep one row a group.
     results = grouped.agg(*(calls or [F.count(F.lit(1)).alias("__rows")]))
     return results.select(
         *(F.col(f"`{name}`") for name, _ in operator.keys),
-        F.col("__window.start").alias(WINDOW_START),
-        F.col("__window.end").alias(WINDOW_END),
+        F.expr(event_time_of("__window.start")).alias(WINDOW_START),
+        F.expr(event_time_of("__window.end")).alias(WINDOW_END),
         *(F.col(f"`{name}`") for name, _ in operator.aggregates),
     )
 
 
-def _window(window: AnyWindow, event_time: str) -> Column:
-    column = F.col(f"`{event_time}`")
-    if isinstance(window, Window):
-        size, slide = f"{window.size_us} microseconds", f"{window.slide_us} microseconds"
-        return F.window(column, size, slide).alias("__window")
-    return F.session_window(column, f"{window.gap_us} microseconds").alias("__window")
+def _window(window: AnyWindow) -> Column:
+    if isinstance(window, SessionWindow):
+        return F.session_window(TIME, f"{window.gap_us} microseconds")
+    # Windows begin at multiples of the slide, counted from 1970 by event time.
+    lengths_us = (window.size_us, window.slide_us, SHIFT_US % window.slide_us)
+    return F.window(TIME, *(f"{length_us} microseconds" for length_us in lengths_us))
 
 
-def _call(call: AggregateCall, schema: Schema) -> Column:
-    return F.expr(call.sql(schema))
+def _call(call: AggregateCall, schema: Schema) -> str:
+    if all(isinstance(argument, ColumnNamed) for argument in call.arguments):
+        return call.sql(schema)
+    return in_calendar(call.sql(schema), call.result_type(schema))
 
 
 def _window_join(
     operator: WindowJoin, sources: list[DataFrame], needed: Mapping[str, tuple[str, ...]]
 ) -> DataFrame:
+    """Rows kept in state have the event time once, as Spark counts it, unless it is compared."""
     left, right = (
-        rows.select(*(f"`{name}`" for name in input.schema.names if name in keep))
-        for rows, input, keep in zip(sources, operator.inputs, _kept(operator, needed), strict=True)
+        rows.select(*_compared(operator, input, needed), F.col(TIME).alias(time))
+        for rows, input, time in zip(sources, operator.inputs, _JOIN_TIMES, strict=True)
     )
     how = "left_outer" if operator.join == "left" else "inner"
-    return left.join(right, F.expr(_join_condition(operator)), how)
+    joined = left.join(right, F.expr(_join_condition(operator)), how)
+    given = [
+        F.expr(event_time_of(time) if name == input.shape.event_time else f"`{name}`").alias(name)
+        for input, time in zip(operator.inputs, _JOIN_TIMES, strict=True)
+        for name in needed[input.stream]
+    ]
+    return joined.select(*given)
 
 
-def _kept(operator: WindowJoin, needed: Mapping[str, tuple[str, ...]]) -> list[tuple[str, ...]]:
-    return [needed[input.stream] for input in operator.inputs]
+def _compared(
+    operator: WindowJoin, input: Input, needed: Mapping[str, tuple[str, ...]]
+) -> list[str]:
+    read = {name.lower() for pair in operator.equal for name in pair}
+    if operator.condition is not None:
+        read |= {name.lower() for name in columns_of(operator.condition)}
+    event_time = input.shape.event_time
+    names = needed[input.stream]
+    return [f"`{name}`" for name in names if name != event_time or name.lower() in read]
 
 
 def _join_condition(operator: WindowJoin) -> str:
-    left, right = operator.left.shape.event_time, operator.right.shape.event_time
+    left, right = _JOIN_TIMES
     bound = operator.bound
     parts = [f"`{one}` = `{other}`" for one, other in operator.equal]
     if bound.lower_us == bound.upper_us == 0:
@@ -198,9 +280,9 @@ def _join_condition(operator: WindowJoin) -> str:
     return " AND ".join(parts)
 
 
-def _same_for_all(event_time: str | None) -> str:
+def _same_for_all(time: str) -> str:
     """A key that is 0 for every row, in a form that the optimiser does not see through."""
-    return f"unix_micros(`{event_time}`) % 1"
+    return f"unix_micros(`{time}`) % 1"
 
 
 def _interval(us: int) -> str:
@@ -220,30 +302,21 @@ def _table_join(session: SparkSession, operator: TableJoin, rows: DataFrame) -> 
     return rows.join(F.broadcast(lookup), F.expr(condition), how).drop(*keys.values())
 
 
-def user_function(name: str) -> UserFunction:
-    """The function called ``module:function``."""
-    module, _, attribute = name.partition(":")
-    try:
-        function: UserFunction = getattr(import_module(module), attribute)
-        return function
-    except (ImportError, AttributeError) as error:
-        raise InputError(
-            f"the Python operator {name} cannot be loaded: {error}",
-            hint="Check the name; the module must be importable, for example through PYTHONPATH.",
-        ) from None
-
-
 def _python(operator: PythonOperator, rows: DataFrame) -> DataFrame:
-    user_function(operator.function)
-    name, wanted = operator.function, arrow_schema(operator.schema)
+    user_function(operator.function, operator.folder)
+    name, folder, wanted = operator.function, operator.folder, arrow_schema(operator.schema)
+    event_time = operator.output.event_time
+    given_time = operator.input.shape.event_time
 
     def apply(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        function = user_function(name)
+        function = user_function(name, folder)
         for batch in batches:
             given = function(batch)
             for one in [given] if isinstance(given, pa.RecordBatch) else given:
-                table = pa.Table.from_batches([one]).select(wanted.names)
-                yield from table.cast(wanted).to_batches()
+                table = pa.Table.from_batches([one]).select(wanted.names).cast(wanted)
+                if event_time is not None and given_time is not None:
+                    check_same_times(name, table[event_time], batch[given_time])
+                yield from table.to_batches()
 
-    names = [f"`{one}`" for one in operator.input.schema.names]
+    names = [f"`{column}`" for column in operator.input.schema.names]
     return rows.select(*names).mapInArrow(apply, spark_ddl(operator.schema))

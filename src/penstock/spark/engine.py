@@ -10,13 +10,16 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from penstock.errors import RunError
+from penstock.kernels.engine_choice import choose_engine
+from penstock.model.beginnings import InputStart
 from penstock.model.fragments import Fragment
 from penstock.model.measurements import FragmentStatus
 from penstock.model.network import Network
 from penstock.model.sources import ConsoleSink, Sink, Stream
 from penstock.place.fuse import fuse
 from penstock.spark.housekeeping import release_planners
-from penstock.spark.node import DEFAULTS, Node, NodeOptions, is_channel
+from penstock.spark.late_fragments import begun
+from penstock.spark.node import DEFAULTS, Node, NodeOptions
 from penstock.spark.sinks.batch import BatchSink
 from penstock.spark.sinks.memory_sink import CollectedSink, ShownSink
 from penstock.spark.state import StateFolder, StateLock
@@ -46,6 +49,8 @@ class Engine:
         state.prepare()
         self.network = network
         self.fragments = fuse(network)
+        for fragment in self.fragments:
+            choose_engine(network, fragment, options.engine)
         self.collected: dict[str, CollectedSink] = {}
         self._state = state
         self._cores = options.cores
@@ -60,10 +65,15 @@ class Engine:
         try:
             for fragment in self.fragments:
                 self._state.check_plan(self.network, fragment)
+            late = begun(self._state, self.network, self.fragments, self._epoch)
+            self.fragments = late.fragments
+            for fragment in self.fragments:
                 self._register_reader(fragment)
             for stream in self.network.streams:
                 if self._is_brought_in(stream):
                     self._node.start_intake(stream, self._epoch)
+            for name, again in late.again.items():
+                self._node.read_again(name, self.network.stream(again.stream), again, self._epoch)
             for fragment in self.fragments:
                 self._node.start_fragment(self.network, fragment, self._epoch)
                 self._wait_for_readers()
@@ -72,24 +82,24 @@ class Engine:
             raise
 
     def _wait_for_readers(self) -> None:
-        """Waits until few enough queries are still starting the processes that read for them.
-
-        Spark gives such a process ten seconds; many at once on few cores starve each other.
-        """
+        """Waits until few enough queries are still starting: many at once starve each other."""
         while sum(map(self._node.is_starting, self._started())) >= self._cores:
             time.sleep(0.01)
 
     def _started(self) -> list[str]:
-        return [one.name for one in self.fragments if one.name in self._node.names]
+        return [fragment.name for fragment in self.fragments if fragment.name in self._node.names]
 
     def _register_reader(self, fragment: Fragment) -> None:
+        begins = fragment.beginning.inputs
         for name in fragment.inputs:
-            if is_channel(self.network, name):
-                self._state.channel(name).register(fragment.name)
+            begin = begins.get(name, InputStart())
+            if self._state.channel(name).register(fragment.name):
+                self._state.channel(name).advance(fragment.name, begin.next)
+            if begin.before is not None and not self._state.fragment(fragment.name).has_begun:
+                self._state.channel(begin.before).register(fragment.name)
 
     def _is_brought_in(self, stream: Stream) -> bool:
-        is_read = any(stream.name in fragment.inputs for fragment in self.fragments)
-        return is_read and is_channel(self.network, stream.name)
+        return any(stream.name in fragment.inputs for fragment in self.fragments)
 
     def _opened(self, query: str, sink: Sink) -> BatchSink:
         if isinstance(sink, ConsoleSink):
@@ -100,7 +110,7 @@ class Engine:
     @property
     def is_finished(self) -> bool:
         """Whether all inputs have ended and everything is out."""
-        return all(self._state.fragment(one.name).is_finished for one in self.fragments)
+        return all(self._state.fragment(fragment.name).is_finished for fragment in self.fragments)
 
     def check(self) -> None:
         """Raises what went wrong, in words a person can use, if anything did."""
@@ -136,7 +146,7 @@ class Engine:
 
     def set_aside(self) -> Mapping[str, Mapping[str, int]]:
         """How many rows of each outside stream were malformed or too late."""
-        names = [stream.name for stream in self.network.streams]
+        names = self.network.judged
         return {name: self._state.dead_letters(name).counts() for name in names}
 
     def stop(self) -> None:

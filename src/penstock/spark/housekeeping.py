@@ -17,10 +17,10 @@ def release_planners() -> int:
     needs one, from processes that are left alone: it does not get over losing those.
     """
     planners = [
-        one
+        child
         for daemon in psutil.Process(os.getpid()).children(recursive=True)
         if _is_planner(daemon)
-        for one in _children(daemon)
+        for child in _children(daemon)
     ]
     for process in planners:
         with suppress(psutil.NoSuchProcess):
@@ -39,4 +39,4 @@ def _is_planner(process: psutil.Process) -> bool:
         command = process.cmdline()
     except psutil.Error:
         return False
-    return "pyspark.daemon" in command and any(one.startswith(_PLANNERS) for one in command)
+    return "pyspark.daemon" in command and any(word.startswith(_PLANNERS) for word in command)

@@ -5,42 +5,57 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from threading import Event
+from dataclasses import dataclass, replace
+from threading import Lock
 
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.errors import PenstockError, RunError
+from penstock.kernels.engine_choice import choose_engine
+from penstock.kernels.window_plan import WindowPlan
+from penstock.model.beginnings import Reread
+from penstock.model.engines import EngineName
 from penstock.model.fragments import Fragment
 from penstock.model.measurements import FragmentStatus
 from penstock.model.network import Network
-from penstock.model.sources import FileSink, GeneratorSource, KafkaSink, KafkaSource, Sink, Stream
+from penstock.model.retime import Retime
+from penstock.model.sources import (
+    FileSink,
+    GeneratorSource,
+    KafkaSink,
+    KafkaSource,
+    Sink,
+    Stream,
+)
 from penstock.place.pruning import needed_columns
-from penstock.place.rhythm import round_us
-from penstock.spark.channels.channel import Writer
+from penstock.place.rhythm import SHORTEST_US, round_us
+from penstock.spark.bundles.light_fragments import LightFragments
+from penstock.spark.channels.writer import Writer
 from penstock.spark.checkpoints import path_of
-from penstock.spark.compile import compile_fragment, watermarked
+from penstock.spark.compile import compile_fragment, counting, watermarked
 from penstock.spark.failures import explained, is_passing
 from penstock.spark.fragment_run import FragmentRun
+from penstock.spark.ingest.again import Rereading
 from penstock.spark.ingest.feed_ingest import FeedIngest
 from penstock.spark.ingest.file_ingest import FileIngest
+from penstock.spark.ingest.stepwise import StepwiseIngest
 from penstock.spark.ingest.thread import IngestThread
+from penstock.spark.native_run import NativeRun
 from penstock.spark.preloading import preload
-from penstock.spark.progress import ProgressLog
+from penstock.spark.progress import selectivity
 from penstock.spark.sinks.batch import BatchSink
 from penstock.spark.sinks.channel_sink import ChannelSink
 from penstock.spark.sinks.database_sink import TableSink
 from penstock.spark.sinks.file_sink import DirectorySink
+from penstock.spark.sinks.retimed_sink import RetimedSink
 from penstock.spark.sources.channel_reader import ChannelReader
 from penstock.spark.sources.channel_table import channel_frame
-from penstock.spark.sources.spec import ReaderSpec
 from penstock.spark.state import StateFolder
 from penstock.spark.state_files import refused_state
 
 OpenSink = Callable[[str, Sink], BatchSink | None]
 
 _RESTARTS = 5
-_UNREAD_ROWS_AT_MOST = 2_000_000
 _LOOK_EVERY_S = 0.005
 
 log = logging.getLogger(__name__)
@@ -52,70 +67,23 @@ class NodeOptions:
 
     ``trigger_ms``: how often a fragment looks for new rows where no query behind it allows less.
     ``retained_rows``: how much of a result is kept when nobody has registered to read it; None
-    keeps all of it.
+    keeps all of it. ``engine``: how to run fragments whose queries do not say; None lets those be
+    light that can be.
     """
 
-    trigger_ms: int = 200
+    trigger_ms: int = SHORTEST_US // 1_000
     max_rows_per_batch: int = 250_000
     cores: int = 2
     retained_rows: int | None = None
+    engine: EngineName | None = None
 
 
 DEFAULTS = NodeOptions()
 
 
-def is_channel(network: Network, stream: str) -> bool:
-    """Whether a stream is read from a channel: all are, but those that Spark reads from Kafka."""
-    if stream in network.producers:
-        return True
-    return not isinstance(network.stream(stream).source, KafkaSource)
-
-
-def _origin(source: KafkaSource) -> dict[str, object]:
-    client = None if source.client is None else str(source.client)
-    return {**asdict(source), "client": client}
-
-
 def no_sink(query: str, sink: Sink) -> BatchSink | None:
     """Delivers nothing beyond channels, files, databases and Kafka."""
     return None
-
-
-@dataclass
-class _Running:
-    """A fragment that this node runs."""
-
-    network: Network
-    fragment: Fragment
-    epoch: int
-    turn: Event = field(default_factory=Event)
-    closing: Event = field(default_factory=Event)
-    readers: list[ChannelReader] = field(default_factory=list)
-    output: Writer | None = None
-    run: FragmentRun | None = None
-    restarts: int = 0
-    rows_out_before: int = 0
-    reached_s: dict[str, float] = field(default_factory=dict)
-    progress: ProgressLog = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.progress = ProgressLog(self.fragment.name, self.fragment.stateful)
-
-    @property
-    def is_held_back(self) -> bool:
-        """Whether its own readers are so far behind that it takes nothing more."""
-        return self.output is not None and sum(self.output.unread()) > _UNREAD_ROWS_AT_MOST
-
-    def await_turn(self) -> None:
-        """Waits until the fragment is ours; raises if it never will be."""
-        self.turn.wait()
-        if self.closing.is_set():
-            raise RunError(f"{self.fragment.name} is not needed here after all")
-
-    def arrived_s(self) -> float | None:
-        """When the oldest rows of the batch under way entered the system."""
-        known = [one.arrived_s for one in self.readers if one.arrived_s is not None]
-        return min(known, default=None)
 
 
 class Node:
@@ -138,33 +106,89 @@ class Node:
         self._options = options
         self._open_sink = open_sink
         self._ingests: dict[str, IngestThread] = {}
-        self._running: dict[str, _Running] = {}
-        self._armed: dict[str, _Running] = {}
+        self._running: dict[str, NativeRun] = {}
+        self._armed: dict[str, NativeRun] = {}
+        self._bundled: LightFragments | None = None
+        self._bundling = Lock()
 
     @property
     def names(self) -> frozenset[str]:
         """What it runs."""
-        return frozenset(self._running) | frozenset(self._ingests)
+        return frozenset(self._running) | frozenset(self._ingests) | self._light_names
+
+    @property
+    def _light_names(self) -> frozenset[str]:
+        return frozenset() if self._bundled is None else self._bundled.names
+
+    @property
+    def _light(self) -> LightFragments:
+        """The light fragments: only who has some needs what runs them."""
+        with self._bundling:
+            if self._bundled is None:
+                self._bundled = LightFragments(
+                    self._session, self._state, self._options.max_rows_per_batch
+                )
+            return self._bundled
+
+    def is_light(self, network: Network, fragment: Fragment) -> bool:
+        """Whether a fragment is, or would be, a member of this node's bundle."""
+        return self._light_plan(network, fragment) is not None
+
+    def _light_plan(self, network: Network, fragment: Fragment) -> WindowPlan | None:
+        """How to run a fragment light; None if it is a query of its own."""
+        choice = choose_engine(network, fragment, self._options.engine)
+        if self._state.fragment(fragment.name).engine(choice.engine) == "native":
+            return None
+        if choice.plan is None:
+            raise RunError(
+                f"{fragment.name} was run light so far and cannot be any more: {choice.reason}",
+                hint="Run with --fresh to start over, or give the changed query a new name.",
+            )
+        return choice.plan
+
+    def read_again(self, name: str, stream: Stream, again: Reread, epoch: int) -> None:
+        """Makes rows of an outside stream again, in the channel called ``name``."""
+        writer = Writer(self._state.channel(name), epoch, self._options.retained_rows)
+        ingest = Rereading(stream, again, writer, self._state.stream(stream.name))
+        thread = IngestThread(ingest, name)
+        self._ingests[name] = thread
+        thread.start()
 
     def start_intake(self, stream: Stream, epoch: int) -> None:
         """Brings an outside stream into its channel from now on."""
         writer = Writer(self._state.channel(stream.name), epoch, self._options.retained_rows)
-        letters = self._state.dead_letters(stream.name)
-        kind = FeedIngest if isinstance(stream.source, GeneratorSource) else FileIngest
-        ingest = kind(stream, writer, self._state.stream(stream.name), letters)
-        thread = IngestThread(ingest, stream.name)
+        thread = IngestThread(self._ingest(stream, writer), stream.name)
         self._ingests[stream.name] = thread
         thread.start()
 
+    def _ingest(self, stream: Stream, writer: Writer) -> StepwiseIngest:
+        letters = self._state.dead_letters(stream.name)
+        match stream.source:
+            case KafkaSource():
+                # Loaded only where it is used: the Kafka client is large.
+                from penstock.spark.ingest.kafka_ingest import KafkaIngest
+
+                return KafkaIngest(stream, writer, letters)
+            case GeneratorSource():
+                return FeedIngest(stream, writer, self._state.stream(stream.name), letters)
+            case _:
+                return FileIngest(stream, writer, self._state.stream(stream.name), letters)
+
     def start_fragment(self, network: Network, fragment: Fragment, epoch: int) -> None:
         """Runs a fragment from where its former owner has come to, unless it has finished."""
+        plan = self._light_plan(network, fragment)
+        if plan is not None:
+            self._start_light(network, fragment, plan, epoch)
+            return
         running = self._armed.pop(fragment.name, None)
         if running is not None and running.epoch != epoch:
             self._disarm(running)
             running = None
         if running is None:
-            running = _Running(network, fragment, epoch)
-        running.rows_out_before = self._state.fragment(fragment.name).rows_out()["rows"]
+            running = NativeRun(network, fragment, epoch)
+        counted = self._state.fragment(fragment.name)
+        running.rows_in_before = counted.rows_in()["rows"]
+        running.rows_out_before = counted.rows_out()["rows"]
         self._running[fragment.name] = running
         try:
             self._take_over(running)
@@ -173,25 +197,41 @@ class Node:
             self._disarm(running)
             raise
 
+    def _start_light(
+        self, network: Network, fragment: Fragment, plan: WindowPlan, epoch: int
+    ) -> None:
+        folder = self._state.fragment(fragment.name)
+        # First of all: from here on nothing that a former owner does counts any more.
+        folder.claim(epoch)
+        outlet = NativeRun(network, fragment, epoch)
+        sinks = self._sinks(outlet)
+        if folder.is_finished:
+            outlet.rows_in_before = folder.rows_in()["rows"]
+            outlet.rows_out_before = folder.rows_out()["rows"]
+            self._running[fragment.name] = outlet
+            return
+        round_every_us = round_us(network, fragment, 1_000 * self._options.trigger_ms)
+        self._light.start(fragment, plan, epoch, sinks, outlet.output, round_every_us)
+
     def arm(self, network: Network, fragment: Fragment, epoch: int) -> None:
         """Gets a fragment to the point where it only waits for its turn.
 
         Its query is planned and started, held before it looks at its checkpoint, and as much of its
-        state as there is by now is read. A fragment that reads from Kafka cannot be held, and one
-        that has not had a batch yet need not.
+        state as there is by now is read. One that has not had a batch yet need not be held.
         """
-        if not all(is_channel(network, name) for name in fragment.inputs):
+        if self._light_plan(network, fragment) is not None:
+            self._light.read_ahead(fragment.name)
             return
         folder = self._state.fragment(fragment.name)
         if folder.is_finished or not folder.begin(epoch):
             return
         self.disarm(fragment.name)
-        running = _Running(network, fragment, epoch)
+        running = NativeRun(network, fragment, epoch)
         self._start(running)
         self._armed[fragment.name] = running
         self._read_ahead(running)
 
-    def _read_ahead(self, running: _Running) -> None:
+    def _read_ahead(self, running: NativeRun) -> None:
         fragment, run = running.fragment, running.run
         assert run is not None
         checkpoint = path_of(self._state.fragment(fragment.name).path, running.epoch)
@@ -207,13 +247,13 @@ class Node:
         if running is not None:
             self._disarm(running)
 
-    def _disarm(self, running: _Running) -> None:
+    def _disarm(self, running: NativeRun) -> None:
         running.closing.set()
         running.turn.set()
         if running.run is not None:
             running.run.stop()
 
-    def _take_over(self, running: _Running) -> None:
+    def _take_over(self, running: NativeRun) -> None:
         folder = self._state.fragment(running.fragment.name)
         # First of all: from here on nothing that a former owner does counts any more.
         folder.claim(running.epoch)
@@ -235,14 +275,13 @@ class Node:
         running.reached_s.setdefault("started_s", time.time())
         folder.forget_former(running.epoch)
 
-    def _start(self, running: _Running, sinks: Sequence[BatchSink] = ()) -> None:
+    def _start(self, running: NativeRun, sinks: Sequence[BatchSink] = ()) -> None:
         """Starts the query, which waits for its turn if that has not come."""
         fragment = running.fragment
         needed = needed_columns(running.network, fragment)
         running.readers = []
         inputs = {name: self._input(running, name, needed[name]) for name in fragment.inputs}
         rows = compile_fragment(self._session, fragment, inputs, needed)
-        self._session.sparkContext.setLocalProperty("spark.scheduler.pool", fragment.name)
         running.run = FragmentRun(
             fragment,
             rows,
@@ -251,23 +290,27 @@ class Node:
             sinks,
             round_us(running.network, fragment, 1_000 * self._options.trigger_ms) // 1_000,
             running.arrived_s,
+            running.rows_in,
         )
 
-    def _input(self, running: _Running, stream: str, columns: tuple[str, ...]) -> DataFrame:
+    def _input(self, running: NativeRun, stream: str, columns: tuple[str, ...]) -> DataFrame:
         shape = running.network.shapes[stream]
-        event_time = _told_time(running, stream)
-        if event_time is not None and event_time not in columns:
-            columns = tuple(name for name in shape.schema.names if name in {*columns, event_time})
-        if is_channel(running.network, stream):
-            reader = self._reader(running, stream, event_time)
-            running.readers.append(reader)
-            rows = channel_frame(self._session, reader, shape.schema.select(columns))
-            return rows if event_time is None else watermarked(rows, event_time)
-        return self._kafka_rows(running, stream, columns, event_time)
+        # The column by which an input tells Spark the watermark; None where nobody needs it.
+        event_time = shape.event_time if running.fragment.stateful and shape.watermarked else None
+        begin = running.fragment.beginning.inputs.get(stream)
+        given = {} if begin is None else begin.since.given
+        also = {event_time, *given}
+        columns = tuple(name for name in shape.schema.names if name in {*columns, *also})
+        reader = self._reader(running, stream, event_time)
+        running.readers.append(reader)
+        rows = channel_frame(self._session, reader, shape.schema.select(columns))
+        return counting(rows if event_time is None else watermarked(rows, event_time), given)
 
-    def _reader(self, running: _Running, stream: str, event_time: str | None) -> ChannelReader:
+    def _reader(self, running: NativeRun, stream: str, event_time: str | None) -> ChannelReader:
         name = running.fragment.name
         folder = self._state.fragment(name)
+        begin = running.fragment.beginning.inputs.get(stream)
+        before = begin.before if begin is not None else None
         return ChannelReader(
             channel=self._state.channel(stream),
             name=name,
@@ -275,48 +318,37 @@ class Node:
             beats=folder.beats(stream, running.epoch),
             max_rows=self._options.max_rows_per_batch,
             parallelism=self._options.cores,
+            begin=begin,
+            before=None if before is None else self._state.channel(before),
             may_read=lambda: not running.is_held_back,
             is_closing=running.closing.is_set,
+            await_stop=running.await_stop,
             await_turn=running.await_turn,
             check_owner=lambda: folder.check_owner(running.epoch),
         )
 
-    def _kafka_rows(
-        self, running: _Running, stream: str, columns: tuple[str, ...], event_time: str | None
-    ) -> DataFrame:
-        # Loaded only where it is used: the Kafka client is large.
-        from penstock.spark.kafka import jvm_kafka_frame
-        from penstock.spark.sources.source import kafka_frame
-
-        outside = running.network.stream(stream)
-        assert isinstance(outside.source, KafkaSource)
-        spec = ReaderSpec(
-            stream=stream,
-            schema=str(outside.shape.schema),
-            columns=columns,
-            event_time=event_time,
-            origin=_origin(outside.source),
-            lateness_us=outside.lateness_us,
-            idle_timeout_us=outside.idle_timeout_us,
-            max_rows=self._options.max_rows_per_batch,
-            parallelism=self._options.cores,
-            reader=running.fragment.name,
-            dead_letters=str(self._state.dead_letters(stream).folder),
-            known_time=str(self._state.fragment(running.fragment.name).known_time(stream)),
-        )
-        by_connector = jvm_kafka_frame(self._session, spec)
-        if by_connector is not None:
-            return by_connector
-        rows = kafka_frame(self._session, spec)
-        return rows if event_time is None else watermarked(rows, event_time)
-
-    def _sinks(self, running: _Running) -> list[BatchSink]:
-        fragment, sinks = running.fragment, list[BatchSink]()
+    def _sinks(self, running: NativeRun) -> list[BatchSink]:
+        fragment = running.fragment
         if fragment.is_read:
             channel = self._state.channel(fragment.output)
             running.output = Writer(channel, running.epoch, self._options.retained_rows)
+        last = fragment.operators[-1] if fragment.operators else None
+        if isinstance(last, Retime) and running.output is not None:
+            letters = None if last.is_copy else self._state.dead_letters(fragment.output)
+            return [RetimedSink(running.output, last, letters, self._delivering(running))]
+        return [*self._to_readers(running), *self._delivering(running)]
+
+    def _to_readers(self, running: NativeRun) -> list[BatchSink]:
+        fragment, sinks = running.fragment, list[BatchSink]()
+        if running.output is not None:
             groups = running.network.groups(fragment.output)
-            sinks.append(ChannelSink(running.output, groups))
+            shape = running.network.shapes[fragment.output]
+            times = tuple(one.column for one in shape.times) if shape.watermarked else ()
+            sinks.append(ChannelSink(running.output, groups, times))
+        return sinks
+
+    def _delivering(self, running: NativeRun) -> list[BatchSink]:
+        fragment, sinks = running.fragment, list[BatchSink]()
         life = self._state.fragment(fragment.name).life()
         for name in fragment.queries:
             sink = running.network.query(name).sink
@@ -326,7 +358,7 @@ class Node:
             sinks.append(TableSink(one, f"{one.name}-{life}", running.epoch))
         return sinks
 
-    def _sink(self, running: _Running, query: str, life: str, sink: Sink) -> BatchSink | None:
+    def _sink(self, running: NativeRun, query: str, life: str, sink: Sink) -> BatchSink | None:
         writer = f"{query}-{life}"
         match sink:
             case FileSink():
@@ -349,6 +381,8 @@ class Node:
         if name in self._ingests:
             error = self._ingests[name].failure
             return None if error is None else explained(error, name, self._state.log)
+        if name in self._light_names:
+            return self._light.failure(name)
         running = self._running[name]
         if running.run is None or running.closing.is_set():
             return None
@@ -382,47 +416,72 @@ class Node:
         """Whether readers that are far behind keep it from going on."""
         if name in self._ingests:
             return self._ingests[name].is_held_back
+        if name in self._light_names:
+            return self._light.is_held_back(name)
         return self._running[name].is_held_back
 
     def is_starting(self, name: str) -> bool:
         """Whether a fragment has not got all its readers yet."""
+        if name in self._light_names:
+            return False
         run = self._running[name].run
         return run is not None and run.is_starting
 
     def batches(self, name: str) -> int:
         """How many batches a fragment has got through since its very first."""
+        if name in self._light_names:
+            return self._light.batches(name)
         run = self._running[name].run
         progress = run.query.lastProgress if run is not None else None
         return 0 if progress is None else int(progress["batchId"]) + 1
 
     def has_progressed(self, name: str) -> bool:
         """Whether a fragment has got through a batch since it was started here."""
+        if name in self._light_names:
+            return self._light.batches(name) > 0
         run = self._running[name].run
         return run is None or run.query.lastProgress is not None
 
     def status(self, name: str) -> FragmentStatus:
         """How a fragment is doing."""
+        if name in self._light_names:
+            return self._light.status(name)
         running, folder = self._running[name], self._state.fragment(name)
         if running.run is not None:
-            running.progress.take(running.run.query.recentProgress)
-        rows_out = folder.rows_out()["rows"]
-        status = running.progress.status(rows_out, folder.is_finished)
+            by_batch = running.run.rows_by_batch
+            running.progress.take(running.run.query.recentProgress, by_batch)
+        rows_in, rows_out = folder.rows_in()["rows"], folder.rows_out()["rows"]
+        rows_in_here = rows_in - running.rows_in_before
         status = replace(
-            status,
+            running.progress.status(rows_in, rows_out, folder.is_finished),
+            rows_in_before=running.rows_in_before,
             backlog_rows=sum(reader.unread_rows() for reader in running.readers),
-            selectivity=_ratio(rows_out - running.rows_out_before, status.rows_in),
+            selectivity=selectivity(rows_out - running.rows_out_before, rows_in_here),
         )
-        latencies = sorted(running.run.latencies_s) if running.run is not None else []
-        if not latencies:
+        # After the backlog was counted, which looks for what is unread.
+        status = replace(status, waiting_s=running.waiting_s(time.time()))
+        if running.run is None:
             return status
-        p50, p99 = (latencies[int(share * (len(latencies) - 1))] for share in (0.5, 0.99))
-        return replace(status, latency_p50_s=round(p50, 3), latency_p99_s=round(p99, 3))
+        return running.run.latencies.told(status, time.time())
+
+    def take_latencies_s(self) -> list[float]:
+        """How old rows were when results of them were out, in the latest batches of all fragments.
+
+        Since last asked, and at most 200 a fragment.
+        """
+        taken: list[float] = [] if self._bundled is None else self._bundled.take_latencies_s()
+        for running in tuple(self._running.values()):
+            if running.run is not None:
+                taken += running.run.latencies.take()
+        return taken
 
     def milestones(self, name: str) -> dict[str, float]:
         """When a fragment's checkpoint was taken over, its query started, its first batch out.
 
         Wall time; what has not come yet is not there. Intakes have none of these.
         """
+        if name in self._light_names:
+            return self._light.milestones(name)
         running = self._running.get(name)
         if running is None:
             return {}
@@ -434,7 +493,9 @@ class Node:
         return {name: round(one.spent_ms, 1) for name, one in tuple(self._ingests.items())}
 
     def reports(self, name: str) -> list[dict[str, object]]:
-        """Spark's own reports of a fragment's latest batches."""
+        """Spark's own reports of a fragment's latest batches; of light ones it makes none."""
+        if name in self._light_names:
+            return []
         run = self._running[name].run
         return [dict(report) for report in run.query.recentProgress] if run else []
 
@@ -447,10 +508,13 @@ class Node:
             self._ingests[name].stop()
             del self._ingests[name]
             return
+        if name in self._light_names:
+            self._light.release(name)
+            return
         running = self._running[name]
         running.closing.set()
         if running.run is not None:
-            _await_rest(running.run, patience_s)
+            _await_rest(running, running.run, patience_s)
             running.run.stop()
         # Only now: what could not be stopped is still there to be stopped again.
         del self._running[name]
@@ -461,27 +525,19 @@ class Node:
             self.disarm(name)
         for name in [*self._ingests, *self._running]:
             self.release(name)
+        if self._bundled is not None:
+            self._bundled.stop()
 
 
-def _told_time(running: _Running, stream: str) -> str | None:
-    """The column by which an input tells Spark the watermark; None where nobody needs it."""
-    shape, fragment = running.network.shapes[stream], running.fragment
-    by_rows = fragment.is_read and not is_channel(running.network, stream)
-    return shape.event_time if (fragment.stateful or by_rows) and shape.watermarked else None
-
-
-def _ratio(rows_out: int, rows_in: int) -> float | None:
-    return round(rows_out / rows_in, 6) if rows_in else None
-
-
-def _failure(running: _Running) -> BaseException | None:
+def _failure(running: NativeRun) -> BaseException | None:
     assert running.run is not None
     read = [reader.failure for reader in running.readers]
     found = [running.run.failure, *read, running.run.query.exception()]
     return next((error for error in found if error is not None), None)
 
 
-def _await_rest(run: FragmentRun, patience_s: float) -> None:
+def _await_rest(running: NativeRun, run: FragmentRun, patience_s: float) -> None:
     until_s = time.monotonic() + patience_s
     while time.monotonic() < until_s and run.query.isActive and not run.is_resting:
-        time.sleep(_LOOK_EVERY_S)
+        if running.resting.wait(_LOOK_EVERY_S):
+            return

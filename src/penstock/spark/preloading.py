@@ -40,7 +40,7 @@ def preload(session: SparkSession, fragment: Fragment, checkpoint: Path, run: st
 
     Nothing happens where tasks run in other processes than this one's Java, or for other operators.
     """
-    aggregates = [one for one in fragment.operators if isinstance(one, Aggregate)]
+    aggregates = [operator for operator in fragment.operators if isinstance(operator, Aggregate)]
     committed = last_entry(checkpoint / "commits")
     is_here = str(session.sparkContext.master).startswith("local[")
     if len(aggregates) != 1 or committed is None or not is_here:
@@ -55,8 +55,10 @@ def preload(session: SparkSession, fragment: Fragment, checkpoint: Path, run: st
 
 def _bytes(state: Path) -> int:
     """What the largest file of every store comes to: it holds all, where there is much."""
-    folders = (state / str(one.operator) / str(one.partition) for one in _stores(state))
-    return sum(max((file.stat().st_size for file in one.iterdir()), default=0) for one in folders)
+    folders = (state / str(store.operator) / str(store.partition) for store in _stores(state))
+    return sum(
+        max((file.stat().st_size for file in folder.iterdir()), default=0) for folder in folders
+    )
 
 
 def _stores(state: Path) -> Iterator[_Store]:

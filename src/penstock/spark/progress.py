@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from penstock.model.measurements import BatchMeasurement, FragmentStatus
+from penstock.spark.sources.beats import event_time_us
 
 _REMEMBERED = 20
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def selectivity(rows_out: int, rows_in: int) -> float | None:
+    """Rows out for each row in; None as long as none has come in."""
+    return round(rows_out / rows_in, 6) if rows_in else None
 
 
 class ProgressLog:
@@ -21,29 +28,38 @@ class ProgressLog:
         self._has_beats = has_beats
         self._recent: deque[BatchMeasurement] = deque(maxlen=_REMEMBERED)
         self._last_id = -1
-        self._rows_in = 0
         self._batches = 0
         self._busy_ms = 0
 
-    def take(self, reports: Iterable[Mapping[str, Any]]) -> None:
-        """Adds the reports not seen yet."""
+    def take(
+        self, reports: Iterable[Mapping[str, Any]], rows_in: Mapping[int, int] | None = None
+    ) -> list[BatchMeasurement]:
+        """Adds the reports not seen yet, and gives them.
+
+        ``rows_in`` are the rows of batches where they are known: Spark counts those of an input
+        that is read twice twice.
+        """
+        new = []
         for report in reports:
             if report["batchId"] > self._last_id and "addBatch" in report.get("durationMs", {}):
                 measured = measurement(self._fragment, report, self._has_beats)
+                rows = (rows_in or {}).get(measured.batch_id, measured.rows_in)
+                measured = replace(measured, rows_in=rows)
+                new.append(measured)
                 self._recent.append(measured)
                 self._last_id = measured.batch_id
-                self._rows_in += measured.rows_in
                 self._batches += 1
                 self._busy_ms += measured.duration_ms
+        return new
 
-    def status(self, rows_out: int, is_finished: bool) -> FragmentStatus:
+    def status(self, rows_in: int, rows_out: int, is_finished: bool) -> FragmentStatus:
         """The account so far."""
         recent = list(self._recent)
-        durations = sorted(one.duration_ms for one in recent)
+        durations = sorted(batch.duration_ms for batch in recent)
         last = recent[-1] if recent else None
         return FragmentStatus(
             fragment=self._fragment,
-            rows_in=self._rows_in,
+            rows_in=rows_in,
             rows_out=rows_out,
             rows_in_per_s=_rate(recent),
             batches=self._batches,
@@ -60,7 +76,7 @@ def _rate(recent: list[BatchMeasurement]) -> float:
         return 0.0
     ended_ms = recent[-1].started_ms + recent[-1].duration_ms
     span_ms = ended_ms - recent[0].started_ms
-    return 1_000 * sum(one.rows_in for one in recent) / span_ms if span_ms > 0 else 0.0
+    return 1_000 * sum(batch.rows_in for batch in recent) / span_ms if span_ms > 0 else 0.0
 
 
 def measurement(
@@ -78,21 +94,23 @@ def measurement(
         started_ms=_millis(report["timestamp"]),
         rows_in=max(0, report["numInputRows"] - beats),
         duration_ms=report["durationMs"].get("triggerExecution", 0),
-        state_rows=sum(one["numRowsTotal"] for one in operators),
+        state_rows=sum(operator["numRowsTotal"] for operator in operators),
         watermark_ms=_watermark_ms(report.get("eventTime", {}).get("watermark")),
     )
 
 
 def _has_beat(source: Mapping[str, Any]) -> bool:
     start, end = source.get("startOffset"), source.get("endOffset")
-    # Spark gives the offsets of a Python source as text, those of others as JSON.
     return start != end and "watermark_us" in (end or "")
 
 
 def _watermark_ms(text: str | None) -> int | None:
-    # Before the first heartbeat Spark's watermark is 0.
-    return (_millis(text) or None) if text and text[:4].isdigit() else None
+    if not text or not text[:4].isdigit():
+        return None
+    watermark_us = event_time_us(_millis(text))
+    return None if watermark_us is None else watermark_us // 1_000
 
 
 def _millis(text: str) -> int:
-    return (datetime.fromisoformat(text) - _EPOCH) // timedelta(milliseconds=1)
+    # Python's own dates end with the year 9999, Spark's do not.
+    return int(np.datetime64(text.removesuffix("Z"), "ms").astype(np.int64))

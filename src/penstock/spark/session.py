@@ -143,7 +143,8 @@ def settings(options: SessionOptions, java: Java) -> dict[str, str]:
         "spark.ui.enabled": "false" if options.ui_port is None else "true",
         "spark.ui.port": str(options.ui_port or 4040),
         "spark.port.maxRetries": "0" if options.ui_port is not None else "16",
-        "spark.scheduler.mode": "FAIR",
+        # Who has waited longest is next. Fair pools would be served by their names when all wait.
+        "spark.scheduler.mode": "FIFO",
     }
 
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import os
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from penstock.errors import InputError, RunError
+from penstock.feeds.set_aside import set_aside_text
+from penstock.model.canonical import VERSION, plan_signature
 from penstock.model.fragments import Fragment
 from penstock.model.network import Network
-from penstock.model.sources import GeneratorSource, Stream
 from penstock.spark.channels.channel import Channel
 from penstock.spark.channels.durable import (
     read_number,
@@ -21,8 +21,10 @@ from penstock.spark.channels.durable import (
     write_number,
     write_text,
 )
-from penstock.spark.dead_letters import DeadLetters
-from penstock.spark.fragment_run import FragmentFolder
+from penstock.spark.dead_letters import DeadLetters, has_ended_unread
+from penstock.spark.fragment_folder import FragmentFolder
+
+_PARTS = ("channels", "fragments", "bundles", "streams", "dead_letters", "rehearsals", "epoch")
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,13 @@ class StateFolder:
     def fragment(self, name: str) -> FragmentFolder:
         return FragmentFolder(self.path / "fragments" / name)
 
+    @property
+    def bundles(self) -> Path:
+        """Where the logs of light fragments lie, one for each process that runs any."""
+        folder = self.path / "bundles"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
     def stream(self, name: str) -> Path:
         return self.path / "streams" / name
 
@@ -47,6 +56,19 @@ class StateFolder:
 
     def dead_letters(self, stream: str) -> DeadLetters:
         return DeadLetters(self.path / "dead_letters" / stream)
+
+    def unread_inputs(self, network: Network) -> dict[str, str]:
+        """The inputs that have ended and of which nothing could be read: what became of it.
+
+        An input that was empty is not among them.
+        """
+        found = {}
+        for name in network.judged:
+            kinds = self.dead_letters(name).counts()
+            if any(kinds.values()) and has_ended_unread(self.channel(name)):
+                reasons = self.dead_letters(name).reasons()
+                found[name] = set_aside_text(kinds, reasons)
+        return found
 
     @property
     def log(self) -> Path:
@@ -64,7 +86,7 @@ class StateFolder:
 
     def clear(self) -> None:
         """Forgets everything; the folder stays."""
-        for part in ("channels", "fragments", "streams", "dead_letters", "rehearsals", "epoch"):
+        for part in _PARTS:
             target = self.path / part
             if target.is_dir():
                 shutil.rmtree(target)
@@ -80,32 +102,24 @@ class StateFolder:
     def check_plan(self, network: Network, fragment: Fragment) -> None:
         """Raises if the state was written by a fragment that did something else."""
         path = self.fragment(fragment.name).path / "plan"
-        plan = fingerprint(network, fragment)
+        plan = plan_signature(network, fragment)
         known = read_text(path)
         if known is not None and known != plan:
-            raise InputError(
-                f"{fragment.name} has changed since its state in {self.path} was written",
-                hint="Run with --fresh to start over, or give the changed query a new name.",
-            )
+            raise self._another_plan(fragment, known)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_text(path, plan)
 
-
-def fingerprint(network: Network, fragment: Fragment) -> str:
-    """A short text that differs whenever the fragment or what it reads differs."""
-    sources = [_in_one_order(one) for one in network.streams if one.name in fragment.inputs]
-    groups = network.groups(fragment.output)
-    kept = () if groups is None else (groups,)
-    described = repr((fragment.inputs, fragment.operators, fragment.output, sources, *kept))
-    return hashlib.sha256(described.encode()).hexdigest()[:32]
-
-
-def _in_one_order(stream: Stream) -> Stream:
-    """The stream with a generator's options sorted: they mean the same in any order."""
-    if not isinstance(stream.source, GeneratorSource):
-        return stream
-    options = dict(sorted(stream.source.options.items()))
-    return replace(stream, source=replace(stream.source, options=options))
+    def _another_plan(self, fragment: Fragment, known: str) -> InputError:
+        if known.partition(":")[0] == str(VERSION):
+            return InputError(
+                f"{fragment.name} has changed since its state in {self.path} was written",
+                hint="Run with --fresh to start over, or give the changed query a new name.",
+            )
+        return InputError(
+            f"the state of {fragment.name} in {self.path} was written by another version of "
+            "Penstock, and whether it is of the same query cannot be told",
+            hint="Finish it with that version, or run with --fresh to start over.",
+        )
 
 
 class StateLock:

@@ -14,12 +14,15 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from penstock.model.beginnings import FIRST
 from penstock.model.fragments import Fragment
 from penstock.model.network import Network
-from penstock.spark.channels.channel import Channel, Writer
-from penstock.spark.channels.files import file_name
+from penstock.spark.channels.channel import Channel
+from penstock.spark.channels.files import described
+from penstock.spark.channels.manifest import file_name
+from penstock.spark.channels.writer import Writer
 from penstock.spark.ingest.linking import link
-from penstock.spark.node import Node, NodeOptions, is_channel
+from penstock.spark.node import Node, NodeOptions
 from penstock.spark.state import StateFolder
 
 _BATCHES = 10
@@ -39,13 +42,10 @@ def rehearse(
 ) -> bool:
     """Runs the fragment on a few of its latest rows, away from its real state; whether it did all.
 
-    ``place`` is a folder that tasks can reach, wherever they run. A fragment that reads from Kafka
-    is left alone: its rows cannot be read aside.
+    ``place`` is a folder that tasks can reach, wherever they run.
     """
-    if not all(is_channel(network, name) for name in fragment.inputs):
-        return False
-    # Only its channel: what goes to the outside world must not happen twice.
-    alone = replace(fragment, writes=(), queries=(), is_read=True)
+    # Only its channel: what goes to the outside world must not happen twice. All rows count here.
+    alone = replace(fragment, writes=(), queries=(), is_read=True, beginning=FIRST)
     quick = replace(options, trigger_ms=1, max_rows_per_batch=1, retained_rows=1)
     place.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=place) as folder:
@@ -66,18 +66,20 @@ def _sample(source: Channel, target: Channel, reader: str, batches: int) -> None
     target.register(reader)
     writer = Writer(target, 0)
     latest = source.sequences()[-_SAMPLED_BATCHES - 1 :]
-    files = [file for one in filter(None, map(source.manifest, latest)) for file in one.files]
+    files = [
+        file for manifest in filter(None, map(source.manifest, latest)) for file in manifest.files
+    ]
     for number in range(batches):
         made = []
         if files:
             file = files[number % len(files)]
             name = file_name(number, 0, 0)
             try:
-                link(source.data / file.name, target.data / name)
+                link(source.path_of(file), target.data / name)
             except FileNotFoundError:
                 files = []
             else:
-                made = [replace(file, name=name)]
+                made = [described(target.data / name, file.rows)]
         # Time moves on a little, so that what it moves on for is rehearsed as well.
         writer.commit(number, made, watermark_us=number * 1_000)
 

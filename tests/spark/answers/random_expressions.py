@@ -75,7 +75,20 @@ OPERATIONS = (
     _op("int", "string", "CAST({0} AS bigint)", "TRY_CAST({0} AS BIGINT)"),
     _op("int", "time", "second({0})"),
     _op("int", "time", "EXTRACT(MINUTE FROM {0})", "minute({0})"),
-    _op("int", "time", "unix_seconds({0})", "epoch_us({0}) // 1000000"),
+    # Small enough to be multiplied with each other.
+    _op("int", "time", "(unix_seconds({0}) % 9973)", "(floor_div(epoch_us({0}), 1000000) % 9973)"),
+    _op("int", "time", "(unix_micros({0}) % 9973)", "(epoch_us({0}) % 9973)"),
+    _op("int", "time", "year({0})"),
+    _op("int", "time", "dayofweek({0})", "(dayofweek({0}) + 1)"),
+    *(
+        _op(
+            "int",
+            "time",
+            f"(unix_micros(date_trunc('{unit}', {{0}})) % 9973)",
+            f"(epoch_us(date_trunc('{unit}', {{0}})) % 9973)",
+        )
+        for unit in ("second", "hour", "week", "month")
+    ),
     _op("double", "double double", "({0} + {1})"),
     _op("double", "double double", "({0} - {1})"),
     _op("double", "double double", "({0} * {1})"),
@@ -104,6 +117,7 @@ OPERATIONS = (
     *(_op("bool", "int int", f"({{0}} {sign} {{1}})") for sign in _COMPARED),
     *(_op("bool", "double double", f"({{0}} {sign} {{1}})") for sign in ("<", ">=")),
     *(_op("bool", "string string", f"({{0}} {sign} {{1}})") for sign in ("=", "<>", "<", ">=")),
+    _op("bool", "time", "({0} < TIMESTAMP '1970-01-01 00:00:00')"),
     _op("bool", "int", "({0} IS NULL)"),
     _op("bool", "string", "({0} IS NOT NULL)"),
     _op("bool", "int", "({0} IN (1, 2, 3, 5, 8))"),

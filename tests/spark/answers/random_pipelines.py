@@ -7,7 +7,7 @@ a number computed from a row's time, a session a run of rows without a gap.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -33,6 +33,22 @@ _COMPUTED = (
     ("count(*) FILTER (WHERE {})", "bool", "int"),
     ("sum(v) FILTER (WHERE {})", "bool", "int"),
     ("max({})", "time", "time"),
+)
+
+
+Lengths = tuple[float, float | None]
+# Seconds: how long a window is and how far it slides, or the gap of a session.
+GAPS: tuple[Lengths, ...] = ((0.25, None), (1, None), (4, None), (9, None))
+LENGTHS: tuple[Lengths, ...] = (
+    (10, 10),
+    (10, 10),
+    (12, 4),
+    (7, 3),
+    (30, 30),
+    (60, 20),
+    (0.75, 0.75),
+    (4, None),
+    (9, None),
 )
 
 
@@ -132,6 +148,12 @@ def pipeline(random: Random, streams: list[str]) -> Pipeline:
     return Pipeline(tuple(parts), random.random() < 0.3)
 
 
+def session_pipeline(random: Random, streams: list[str]) -> Pipeline:
+    """Sessions of some of a stream's rows."""
+    some = _selected(random, "p0", Part(random.choice(streams), ROW))
+    return Pipeline((some, _grouped(random, "p1", some, GAPS)), random.random() < 0.3)
+
+
 def _part(random: Random, name: str, source: Part, others: list[Part]) -> Part:
     kind = random.choice(("select", "union", "group", "group", "group", "pair", "pair", "enrich"))
     if kind == "group":
@@ -160,20 +182,8 @@ def _selected(random: Random, name: str, source: Part) -> Part:
     return Selected(name, columns, source, where, given)
 
 
-def _grouped(random: Random, name: str, source: Part) -> Part:
-    size_us, slide_us = random.choice(
-        (
-            (10, 10),
-            (10, 10),
-            (12, 4),
-            (7, 3),
-            (30, 30),
-            (60, 20),
-            (0.75, 0.75),
-            (4, None),
-            (9, None),
-        )
-    )
+def _grouped(random: Random, name: str, source: Part, lengths: Sequence[Lengths] = LENGTHS) -> Part:
+    size_us, slide_us = random.choice(lengths)
     keys = {}
     for number in range(random.choice((0, 1, 1, 2))):
         type = random.choice(("string", "int"))

@@ -139,8 +139,8 @@ def _duck_grouped(part: Grouped) -> str:
 
 def _windows(part: Grouped, keys: list[str], slide_us: int) -> str:
     """Every row once for each window it falls into, with the window's number."""
-    first = f"(epoch_us(ts) - {part.size_us}) // {slide_us} + 1"
-    last = f"epoch_us(ts) // {slide_us}"
+    first = f"floor_div(epoch_us(ts) - {part.size_us}, {slide_us}) + 1"
+    last = f"floor_div(epoch_us(ts), {slide_us})"
     items = ", ".join(["*", *keys, f"unnest(range({first}, {last} + 1)) AS number_"])
     return f"SELECT {items} FROM {part.source.name}"
 

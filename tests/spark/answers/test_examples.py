@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from penstock.lang.deployment import read_deployment
+from penstock.model.engines import ENGINES, EngineName
 from penstock.model.network import Network
 
 from answers.oracle import Oracle, check_answers, in_memory, run, with_options
@@ -83,11 +84,16 @@ def hurried(name: str, stream: str, lateness_s: int, **options: object) -> Netwo
 
 
 def check(
-    session: SparkSession, network: Network, folder: Path, views: str, answers: Mapping[str, str]
+    session: SparkSession,
+    network: Network,
+    folder: Path,
+    views: str,
+    answers: Mapping[str, str],
+    engine: EngineName = "light",
 ) -> None:
     oracle = Oracle().generated(network)
     oracle.execute(views)
-    outcome = run(session, network, folder, max_rows_per_batch=4_000)
+    outcome = run(session, network, folder, max_rows_per_batch=4_000, chosen=engine)
     (stream,) = network.streams
     assert outcome.late(stream.name) == oracle.late[stream.name] > 0
     assert {query.name for query in network.queries} == set(answers)
@@ -95,9 +101,10 @@ def check(
     check_answers(outcome, oracle, answers)
 
 
-def test_ami(session: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+def test_ami(session: SparkSession, tmp_path: Path, engine: EngineName) -> None:
     network = hurried("ami", "readings", 60, homes=80, days=4, disorder="5min")
-    check(session, network, tmp_path, AMI_VIEWS, AMI)
+    check(session, network, tmp_path, AMI_VIEWS, AMI, engine)
 
 
 def test_network(session: SparkSession, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from penstock.lang.deployment import read_deployment
 from penstock.lang.sql import Catalog, parse_query
+from penstock.model.engines import ENGINES
 from penstock.model.network import Network
 
 from answers.oracle import Oracle, Outcome, check_answers, in_memory, run, with_options
@@ -102,11 +103,15 @@ def oracle(network: Network) -> Oracle:
     return Oracle().generated(network)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", params=ENGINES)
 def outcome(
-    session: SparkSession, network: Network, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest,
+    session: SparkSession,
+    network: Network,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Outcome:
-    return run(session, network, tmp_path_factory.mktemp("nexmark"), max_rows_per_batch=1_800)
+    folder = tmp_path_factory.mktemp("nexmark")
+    return run(session, network, folder, max_rows_per_batch=1_800, chosen=request.param)
 
 
 def test_every_query_is_asked(network: Network) -> None:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from penstock.errors import RunError
 from penstock.lang.deployment import parse_deployment
 
 from answers.oracle import Oracle, Outcome, check_answers, deployed, run
@@ -197,3 +198,39 @@ def test_rows_that_come_late_are_set_aside(outcome: Outcome, oracle: Oracle, fol
         "SELECT v, ts FROM rows_arrivals WHERE arrival NOT IN (SELECT arrival FROM rows)"
     )
     assert sorted(one["ts"][:19] for one in kept) == sorted(str(ts) for _, ts in late)
+
+
+BESIDE = """
+streams:
+  rows: {source: {replay: rows.json}, schema: "ts timestamp, v bigint", event_time: ts, lateness: 5s}
+  made: {from: rows, python: "beside_the_file:FUNCTION"}
+queries:
+  sums: SELECT window.start AS since, sum(v) AS v FROM made GROUP BY window(ts, '10 seconds')
+"""
+MODULE = """
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+def doubled(batch):
+    return batch.set_column(1, "v", pc.multiply(batch["v"], 2))
+
+
+def shifted(batch):
+    hour = pa.scalar(3_600_000_000, pa.duration("us"))
+    return batch.set_column(0, "ts", pc.add(batch["ts"], hour))
+"""
+
+
+def test_a_python_operator_beside_its_file(session: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "rows.json").write_text(
+        '{"ts": 1, "v": 1}\n{"ts": 2, "v": 2}\n{"ts": 11, "v": 3}\n'
+    )
+    (tmp_path / "beside_the_file.py").write_text(MODULE)
+    network = deployed(BESIDE.replace("FUNCTION", "doubled"), tmp_path)
+    outcome = run(session, network, tmp_path / "state")
+    since = datetime(1970, 1, 1)
+    assert sorted(outcome.rows("sums")) == [(since, 6), (since + timedelta(seconds=10), 6)]
+    shifting = deployed(BESIDE.replace("FUNCTION", "shifted"), tmp_path)
+    with pytest.raises(RunError, match="beside_the_file:shifted gives a row the event time"):
+        run(session, shifting, tmp_path / "other")

@@ -11,10 +11,11 @@ import pytest
 
 from channels.disk import Died, dying_at, full, names, watched
 from penstock.errors import InputError, RunError
-from penstock.spark.channels import channel as module
-from penstock.spark.channels.channel import Channel, Writer
+from penstock.spark.channels import writer as module
+from penstock.spark.channels.channel import Channel
 from penstock.spark.channels.durable import create_once
 from penstock.spark.channels.manifest import ChannelFile, Manifest
+from penstock.spark.channels.writer import Writer
 
 pytestmark = pytest.mark.core
 
@@ -311,7 +312,7 @@ class TestFreeing:
     def test_and_batches_without_rows_up_to_another(
         self, channel: Channel, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("penstock.spark.channels.channel.RETAINED_BATCHES", 3)
+        monkeypatch.setattr("penstock.spark.channels.writer.RETAINED_BATCHES", 3)
         writer = Writer(channel, 1, retained_rows=100)
         for batch_id in range(10):
             writer.commit(batch_id, [])

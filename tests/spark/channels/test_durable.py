@@ -10,8 +10,10 @@ import pytest
 
 from channels.disk import Died, dying_at, full, names
 from penstock.errors import RunError
+from penstock.spark.channels import durable
 from penstock.spark.channels.durable import (
     create_once,
+    move_number,
     read_number,
     read_text,
     write_number,
@@ -131,3 +133,35 @@ def test_a_damaged_number_is_refused_by_the_name_of_its_file(tmp_path: Path, tex
         f"the file {path} is damaged (it holds {text!r} instead of a sealed number). "
         "Restore the file from a backup, or start afresh with --fresh."
     )
+
+
+class TestNumbersInPlace:
+    def test_any_number_after_any_other(self, tmp_path: Path) -> None:
+        path = tmp_path / "head"
+        for number in (7, 123_456, 0, 10**19):
+            move_number(path, number)
+            assert read_number(path) == number
+        write_number(path, 5)
+        assert read_number(path) == 5
+
+    def test_half_of_one_is_not_taken_for_a_number(self, tmp_path: Path) -> None:
+        path = tmp_path / "head"
+        move_number(path, 11)
+        first = path.read_bytes()
+        move_number(path, 22)
+        second = path.read_bytes()
+        for cut in range(1, len(first)):
+            path.write_bytes(first[:cut] + second[cut:])
+            if path.read_bytes() not in (first, second):
+                with pytest.raises(RunError, match="instead of a sealed number"):
+                    read_number(path)
+
+    def test_one_seen_half_written_is_looked_at_again(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = tmp_path / "head"
+        move_number(path, 3)
+        texts = ["00000000000000000002 de", path.read_text()]
+        monkeypatch.setattr(durable, "read_text", lambda _: texts.pop(0))
+        assert read_number(path) == 3
+        assert texts == []

@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from penstock.errors import RunError
+from penstock.kernels.group_numbers import group_numbers, in_groups
 from penstock.model.partition_groups import PartitionGroups
-from penstock.spark.channels.channel import Channel, Writer
+from penstock.spark.channels.channel import Channel
 from penstock.spark.channels.files import described
-from penstock.spark.channels.groups import group_column, group_numbers, in_groups
+from penstock.spark.channels.groups import group_column
+from penstock.spark.channels.writer import Writer
 from penstock.spark.sinks.batch import Batch
 from penstock.spark.sinks.channel_sink import ChannelSink
 from penstock.spark.sources.channel_reader import ChannelReader, FilePart

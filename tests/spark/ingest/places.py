@@ -11,8 +11,9 @@ from channels.disk import Died, dying_at
 
 from penstock.model.schema import Schema, Shape
 from penstock.model.sources import CsvLayout, DirectorySource, ReplaySource, Stream
-from penstock.spark.channels.channel import Channel, Writer
+from penstock.spark.channels.channel import Channel
 from penstock.spark.channels.manifest import Manifest
+from penstock.spark.channels.writer import Writer
 from penstock.spark.dead_letters import DeadLetters
 from penstock.spark.ingest.file_ingest import FileIngest
 

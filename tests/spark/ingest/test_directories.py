@@ -18,6 +18,12 @@ from penstock.spark.sources.beats import END_OF_TIME_US
 pytestmark = pytest.mark.core
 
 
+def taken(root: Path, epoch: int) -> list[str]:
+    """The names of the files that the owner with this epoch has accepted."""
+    text = (root / "stream" / f"taken-{epoch}").read_text()
+    return [json.loads(line)[0] for line in text.splitlines()]
+
+
 class TestDirectory:
     def test_files_are_taken_in_the_order_of_their_names(self, tmp_path: Path) -> None:
         here = place(tmp_path)
@@ -86,7 +92,7 @@ class TestDirectory:
             "row": "",
         }
         assert "c.csv.gz cannot be read as csv" in json.loads(damaged)["reason"]
-        assert here.letters.counts() == {"malformed": 2, "late": 0}
+        assert here.letters.counts() == {"malformed": 0, "late": 0, "skipped": 2}
 
     def test_what_was_readable_of_a_damaged_file_is_kept(
         self, tmp_path: Path, small_commits: None
@@ -181,17 +187,16 @@ class TestDirectory:
         here = place(tmp_path)
         here.put("a.csv", "0,0")
         run(here.start())
-        taken = tmp_path / "stream" / "taken-1"
-        taken.write_text(taken.read_text() + '"b.c')
+        former = tmp_path / "stream" / "taken-1"
+        former.write_text(former.read_text() + '"b.c')
         here.put("b.csv", "1,1")
         run(here.start())
         here.put("c.csv", "2,2")
         run(here.start())
         assert here.rows() == [0, 1, 2]
         assert here.reasons() == []
-        newest = tmp_path / "stream" / "taken-3"
-        assert newest.read_text() == '"a.csv"\n"b.csv"\n"c.csv"\n'
-        assert not taken.exists(), "only the last owner's and its own are kept"
+        assert taken(tmp_path, 3) == ["a.csv", "b.csv", "c.csv"]
+        assert not former.exists(), "only the last owner's and its own are kept"
 
     def test_what_a_replaced_owner_still_accepts_counts_nowhere(self, tmp_path: Path) -> None:
         here = place(tmp_path)
@@ -203,7 +208,7 @@ class TestDirectory:
         run(owner)
         with pytest.raises(RunError, match="belongs to a newer writer"):
             former.step()
-        assert (tmp_path / "stream" / "taken-1").read_text() == '"a.csv"\n"b.csv"\n'
+        assert taken(tmp_path, 1) == ["a.csv", "b.csv"]
         here.put("c.csv", "2,2")
         run(owner)
         run(here.start())
@@ -251,11 +256,11 @@ class TestLateAndMalformedRows:
         run(here.start())
         run(here.start())
         assert here.rows() == [0, 1, 6]
-        assert here.letters.counts() == {"malformed": 2, "late": 2}
+        assert here.letters.counts() == {"malformed": 2, "late": 1, "untimed": 1}
         assert here.reasons() == [
             "1 column instead of 2",
             "late",
-            "late",
+            "no event time",
             "ts: 'x' is no timestamp",
         ]
 
@@ -266,6 +271,7 @@ class TestLateAndMalformedRows:
         (line,) = here.set_aside()
         assert json.loads(line) == {
             "reason": "late",
+            "at": "1970-01-01T00:00:10.000000Z",
             "row": {"ts": "1970-01-01 00:00:09+00:00", "n": 1},
         }
 

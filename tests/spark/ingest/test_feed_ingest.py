@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -14,10 +16,12 @@ from laws import tried
 from penstock.feeds.lateness import sift
 from penstock.model.schema import Schema, Shape
 from penstock.model.sources import GeneratorSource, Stream
-from penstock.spark.channels.channel import Channel, Writer
+from penstock.spark.channels import writer
+from penstock.spark.channels.channel import Channel
 from penstock.spark.channels.manifest import Manifest
+from penstock.spark.channels.writer import Writer
 from penstock.spark.dead_letters import DeadLetters
-from penstock.spark.ingest import entrance, feed_ingest
+from penstock.spark.ingest import feed_ingest
 from penstock.spark.ingest.feed_ingest import FeedIngest
 from penstock.spark.sources.beats import END_OF_TIME_US
 
@@ -50,7 +54,18 @@ class Endless(Recorded):
     size = None
 
 
-FEEDS = {"recorded": Recorded, "endless": Endless}
+class PastTheCalendar(Recorded):
+    """Its last rows would lie in the year 10000."""
+
+    def read(self, start: int, stop: int) -> pa.Table:
+        rows = super().read(start, stop)
+        moments = pa.array([_YEAR_10000_US - 35_000_000] * rows.num_rows, pa.int64())
+        moved = pc.add(moments, rows["ts"].cast(pa.int64())).cast(self.schema.types[0])
+        return rows.set_column(0, "ts", moved)
+
+
+_YEAR_10000_US = 253_402_300_800_000_000
+FEEDS = {"recorded": Recorded, "endless": Endless, "past": PastTheCalendar}
 
 
 @pytest.fixture(autouse=True)
@@ -101,6 +116,26 @@ def test_rows_come_in_as_they_fall_due(clock: list[float], tmp_path: Path) -> No
     assert place.numbers() == list(range(12))
 
 
+def test_rows_outside_of_the_calendar_are_set_aside(clock: list[float], tmp_path: Path) -> None:
+    place = Place(tmp_path, "past", lateness_us=0)
+    clock[0] += 100
+    place.start().step()
+    clock[0] += 100
+    while not place.start().is_finished:
+        place.start().step()
+    inside = [n for n, at in enumerate(TIMES_S) if at < 35]
+    assert len(place.numbers()) + place.letters.counts()["late"] == len(inside)
+    letters = [
+        json.loads(line)
+        for path in sorted(place.letters.folder.glob("*.malformed-*.jsonl"))
+        for line in path.read_text().splitlines()
+    ]
+    assert {one["reason"] for one in letters} == {"ts is outside of the years 1 to 9999"}
+    shown = [json.loads(one["row"]) for one in letters]
+    assert [one["n"] for one in shown] == [n for n, at in enumerate(TIMES_S) if at >= 35]
+    assert shown[0]["ts"] == "+10000-01-01T00:00:05.000000Z"
+
+
 def test_a_later_process_goes_on_by_the_same_clock(clock: list[float], tmp_path: Path) -> None:
     place = Place(tmp_path)
     clock[0] += 5
@@ -148,7 +183,7 @@ def test_batches_are_limited(
 def test_slow_readers_hold_it_back(
     clock: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(entrance, "_UNREAD_ROWS_AT_MOST", 4)
+    monkeypatch.setattr(writer, "_UNREAD_ROWS_AT_MOST", 4)
     place = Place(tmp_path, "endless")
     ingest = place.start()
     clock[0] += 5

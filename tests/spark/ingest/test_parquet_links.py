@@ -15,7 +15,7 @@ from channels.disk import full, names
 
 from ingest.places import SHAPE, Place, S, live_until, place, run
 from penstock.errors import RunError
-from penstock.model.schema import Shape
+from penstock.model.schema import Schema, Shape
 from penstock.model.sources import Stream
 from penstock.spark.ingest import linking
 from penstock.spark.sources.channel_reader import ChannelReader
@@ -82,11 +82,15 @@ class TestParquet:
         assert here.rows() == [1, 2]
 
     @pytest.mark.parametrize(
-        ("times_s", "rows", "late"),
-        [([5, 3, 6], [5, 6], 1), ([5, None, 6], [5, 6], 1), ([1, 2], [], 2)],
+        ("times_s", "rows", "aside"),
+        [
+            ([5, 3, 6], [5, 6], {"late": 1}),
+            ([5, None, 6], [5, 6], {"late": 0, "untimed": 1}),
+            ([1, 2], [], {"late": 2}),
+        ],
     )
     def test_late_rows_are_taken_out(
-        self, tmp_path: Path, times_s: list[int | None], rows: list[int], late: int
+        self, tmp_path: Path, times_s: list[int | None], rows: list[int], aside: dict[str, int]
     ) -> None:
         here = self.place(tmp_path)
         self.put(here, "a.parquet", [4])
@@ -94,7 +98,7 @@ class TestParquet:
         run(here.start())
         assert here.rows() == [4, *rows]
         assert not self.is_linked(here, path)
-        assert here.letters.counts() == {"malformed": 0, "late": late}
+        assert here.letters.counts() == {"malformed": 0, **aside}
 
     def test_other_types_are_cast(self, tmp_path: Path) -> None:
         here = self.place(tmp_path)
@@ -111,6 +115,19 @@ class TestParquet:
         assert here.rows() == [1, 2]
         assert here.letters.counts() == {"malformed": 1, "late": 0}
 
+    def test_impossible_times_of_other_columns_are_set_aside_too(self, tmp_path: Path) -> None:
+        here = self.place(tmp_path)
+        schema = Schema.parse("ts timestamp, n int, seen timestamp, day date")
+        here.stream = replace(here.stream, shape=Shape.timed(schema, "ts"))
+        possible, impossible = 10**15, 10**18
+        seen = pa.array([possible, impossible, None, possible], pa.timestamp("us", "UTC"))
+        day = pa.array([0, 0, None, 3_000_000], pa.date32())
+        path = self.put(here, "a.parquet", [1, 2, 3, 4], seen=seen, day=day)
+        run(here.start())
+        assert here.rows() == [1, 3]
+        assert not self.is_linked(here, path)
+        assert here.letters.counts() == {"malformed": 2, "late": 0}
+
     @pytest.mark.parametrize("column", [0, 1])
     def test_damaged_files_are_set_aside(self, tmp_path: Path, column: int) -> None:
         here = self.place(tmp_path)
@@ -124,7 +141,7 @@ class TestParquet:
         run(here.start())
         run(here.start())
         assert here.rows() == [7]
-        assert here.letters.counts() == {"malformed": 2, "late": 0}
+        assert here.letters.counts() == {"malformed": 0, "late": 0, "skipped": 2}
 
     def test_files_without_an_event_time_are_looked_at_too(self, tmp_path: Path) -> None:
         here = self.place(tmp_path)

@@ -66,7 +66,7 @@ class TestReplay:
             run(one)
             clock.now_s += 1
         assert here.rows() == [0, 1, 2, 3, 4]
-        assert here.letters.counts() == {"malformed": 0, "late": 3}
+        assert here.letters.counts() == {"malformed": 0, "late": 0, "untimed": 3}
         assert one.is_finished
 
     def test_rejects_of_a_piece_that_waits_are_counted_once(

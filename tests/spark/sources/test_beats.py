@@ -4,66 +4,56 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-import pyarrow as pa
 import pytest
 
-from penstock.feeds.arrow import arrow_schema
-from penstock.model.schema import Schema
 from penstock.spark.sources.beats import (
-    BEAT,
     DELAY_DAYS,
     END_OF_TIME_US,
-    beat_row,
-    with_beat_column,
+    SHIFT_US,
+    event_time_us,
+    stamp_us,
 )
 
 pytestmark = pytest.mark.core
 
-SCHEMA = arrow_schema(
-    Schema.parse(
-        "ts timestamp, other timestamp, b boolean, i int, l bigint, d double, s string, "
-        "day date, raw binary"
-    )
-)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def test_a_beat_is_stamped_just_before_the_watermark_plus_the_delay() -> None:
     """Spark takes a row at its watermark for late; here such a row is still in time."""
-    row = beat_row(SCHEMA, "ts", 1_521_911_720_865_716)
-    moment = EPOCH + timedelta(microseconds=1_521_911_720_865_715, days=DELAY_DAYS)
-    wanted = dict.fromkeys(SCHEMA.names) | {"ts": moment, BEAT: True}
-    assert row.to_pylist() == [wanted]
+    assert stamp_us(1_521_911_720_865_716) == 1_521_911_720_865_715 + DELAY_US
 
 
-def test_a_beat_and_rows_have_one_schema() -> None:
-    rows = with_beat_column(pa.RecordBatch.from_pylist([{"i": 1}, {"i": 2}], schema=SCHEMA))
-    assert rows.schema == beat_row(SCHEMA, "ts", 0).schema
-    assert rows[BEAT].to_pylist() == [False, False]
-    assert rows["i"].to_pylist() == [1, 2]
+def micros(moment: datetime) -> int:
+    return (moment - EPOCH) // timedelta(microseconds=1)
 
 
-def test_no_rows_stay_no_rows() -> None:
-    empty = pa.RecordBatch.from_pylist([], schema=SCHEMA)
-    assert with_beat_column(empty).num_rows == 0
-    assert BEAT in with_beat_column(empty).schema.names
+FIRST_US = micros(datetime.min.replace(tzinfo=UTC))
+LAST_US = micros(datetime.max.replace(tzinfo=UTC))
+DELAY_US = DELAY_DAYS * 86_400 * 1_000_000
+LONGEST_US = 1_000 * 366 * 86_400 * 1_000_000
 
 
-@pytest.mark.parametrize("watermark_us", [0, -(10**15), END_OF_TIME_US])
+@pytest.mark.parametrize("watermark_us", [0, FIRST_US, LAST_US, END_OF_TIME_US])
 def test_every_watermark_has_a_beat(watermark_us: int) -> None:
-    (moment,) = beat_row(SCHEMA, "ts", watermark_us)["ts"].to_pylist()
-    assert moment - timedelta(days=DELAY_DAYS) == EPOCH + timedelta(microseconds=watermark_us - 1)
+    """Spark drops what is less than a millisecond, and cannot go below zero."""
+    stamp = stamp_us(watermark_us)
+    told_ms = (stamp + SHIFT_US) // 1_000 - DELAY_US // 1_000
+    assert 0 < told_ms < stamp + SHIFT_US < 2**63
+    assert event_time_us(told_ms) == (watermark_us - 1) // 1_000 * 1_000
 
 
 def test_data_rows_never_move_the_watermark() -> None:
-    """Spark subtracts the delay from the latest row: no such row may come after 1970."""
-    latest = datetime(9000, 1, 1, tzinfo=UTC)
-    assert latest - timedelta(days=DELAY_DAYS) > EPOCH
-    realistic = datetime(2900, 1, 1, tzinfo=UTC)
-    assert realistic - timedelta(days=DELAY_DAYS) < EPOCH
+    """Spark subtracts the delay from the latest row, and begins at zero."""
+    assert END_OF_TIME_US + SHIFT_US <= DELAY_US
 
 
-def test_the_end_of_time_is_after_every_window_and_before_the_end_of_the_calendar() -> None:
-    end = EPOCH + timedelta(microseconds=END_OF_TIME_US)
-    assert end == datetime(9000, 1, 1, tzinfo=UTC)
-    assert end + timedelta(days=DELAY_DAYS) < datetime.max.replace(tzinfo=UTC)
+def test_no_window_around_the_calendar_lies_before_the_beginning_or_after_the_end() -> None:
+    assert FIRST_US - 2 * LONGEST_US + SHIFT_US > 0
+    assert LAST_US + 2 * LONGEST_US < END_OF_TIME_US
+
+
+def test_days_of_the_year_stay_the_same_for_spark() -> None:
+    """So that its own logs can be read: 4,000 years are whole cycles of the calendar."""
+    leap_day = datetime(2024, 2, 29, tzinfo=UTC)
+    assert leap_day + timedelta(microseconds=SHIFT_US) == leap_day.replace(year=6024)

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from laws import tried
 from penstock.errors import RunError
-from penstock.spark.channels.channel import Channel, Writer
+from penstock.spark.channels.channel import Channel
 from penstock.spark.channels.manifest import ChannelFile, Manifest
+from penstock.spark.channels.writer import Writer
 from penstock.spark.sources import channel_reader
 from penstock.spark.sources.beats import END_OF_TIME_US, stamp_us
-from penstock.spark.sources.channel_reader import ChannelReader, FilePart, HandedOver
-from penstock.spark.sources.intake import Offset
+from penstock.spark.sources.channel_reader import ChannelReader, FilePart, HandedOver, Offset
 
 pytestmark = pytest.mark.core
 

@@ -1,11 +1,12 @@
-"""A channel on disk: committing batches, reading them, and freeing what everybody has read.
+"""A channel on disk: what lies where, reading batches, and how far readers have come.
 
 Layout of a channel's folder::
 
     epoch-N            the newest writer's epoch; older writers are refused
     floor              the oldest batch that is kept; what lies below does not count
     head               the newest batch, or one a little older: up to there none may be missing
-    log/00000000.json  one manifest a batch, made visible by one atomic link
+    log/00000000.json  one manifest a batch, made visible by one atomic link; a small batch may
+                       lie beside it, in one file with those of other channels
     data/              the batches' Parquet files
     readers/NAME       the next sequence number each reader needs
 
@@ -14,33 +15,37 @@ Appending costs the same however long the log is; a reader opens only what is ne
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from penstock.errors import RunError
 from penstock.model.schema import checked_name
 from penstock.spark.channels.durable import (
-    RESTORE,
-    claim,
-    claimed,
     create_once,
+    move_number,
     read_number,
-    read_text,
     sealed,
     write_number,
+    write_whole,
 )
 from penstock.spark.channels.manifest import ChannelFile, Manifest
+from penstock.spark.channels.reader_places import ReaderPlaces
+from penstock.spark.channels.shared_round import (
+    read_entry,
+    read_shared_rows,
+)
 
 _ENTRY = re.compile(r"(\d{8,})\.json")
 _FILE = re.compile(r"(\d{10,})-\d+-\d+\.parquet")
 _STAGING = re.compile(r"\.staging-(\d+)-\d+")
-RETAINED_BATCHES = 2_000
-_MUST_STOP = "This writer is no longer the owner and must stop."
 
 
 @dataclass(frozen=True)
@@ -68,8 +73,29 @@ class Channel:
     def manifest(self, sequence: int) -> Manifest | None:
         """The manifest with this number; None when it is not there."""
         path = self.entry(sequence)
-        text = read_text(path)
-        return None if text is None else Manifest.from_json(text, str(path))
+        found = read_entry(path, self.folder.name)
+        if found is None:
+            return None
+        text, is_shared = found
+        manifest = Manifest.from_json(text, str(path))
+        return manifest.within(sequence) if is_shared else manifest
+
+    def rows_of(self, file: ChannelFile, columns: list[str]) -> pa.Table:
+        """These columns of the rows in a file of a batch."""
+        if file.inside is None:
+            return pq.read_table(self.data / file.name, columns=columns)
+        return self._shared_rows(file.inside, file).select(columns)
+
+    def path_of(self, file: ChannelFile) -> Path:
+        """Where the rows of a file lie as Parquet; those in a shared file are put there first."""
+        path = self.data / file.name
+        if file.inside is not None and not path.exists():
+            rows = self._shared_rows(file.inside, file)
+            write_whole(path, lambda temporary: pq.write_table(rows, temporary, compression="lz4"))
+        return path
+
+    def _shared_rows(self, sequence: int, file: ChannelFile) -> pa.Table:
+        return read_shared_rows(self.entry(sequence), self.folder.name, file.check)
 
     def sequences(self) -> list[int]:
         """The numbers of all manifests still kept, in order."""
@@ -102,7 +128,7 @@ class Channel:
     def move_head(self, sequence: int) -> None:
         """Takes note that a batch has been committed."""
         # An older one only notices less.
-        write_number(self.folder / "head", sequence, synced=False)
+        move_number(self.folder / "head", sequence)
 
     def last(self) -> Manifest | None:
         """The newest manifest, or None in an empty channel."""
@@ -111,7 +137,9 @@ class Channel:
 
     def kept(self) -> Iterator[Manifest]:
         """All manifests still kept, in order, opened one by one."""
-        return (one for one in map(self.manifest, self.sequences()) if one is not None)
+        return (
+            manifest for manifest in map(self.manifest, self.sequences()) if manifest is not None
+        )
 
     def oldest(self) -> int:
         """The number of the oldest batch still kept; 0 in an empty channel."""
@@ -152,6 +180,10 @@ class Channel:
         """
         return create_once(self._reader(reader), sealed(0))
 
+    def has_reader(self, reader: str) -> bool:
+        """Whether data is kept for ``reader``."""
+        return self._reader(reader).exists()
+
     def forget(self, reader: str) -> None:
         """Keeps nothing for ``reader`` any more."""
         self._reader(reader).unlink(missing_ok=True)
@@ -159,16 +191,18 @@ class Channel:
     def advance(self, reader: str, sequence: int) -> None:
         """Records that ``reader`` needs nothing before ``sequence`` any more."""
         # An older place only keeps data for longer.
-        write_number(self._reader(reader), sequence, synced=False)
+        move_number(self._reader(reader), sequence)
 
     def needed_from(self) -> int | None:
         """The first batch that some reader still needs; None when there is no reader."""
-        places = [
-            read_number(path)
-            for path in (self.folder / "readers").iterdir()
-            if not path.name.startswith(".")
-        ]
-        return min((one for one in places if one is not None), default=None)
+        return ReaderPlaces(self.folder / "readers").first_needed()
+
+    @property
+    def is_read(self) -> bool:
+        """Whether data is kept for anybody."""
+        # Asked in every round: no paths are made for nothing.
+        names = os.listdir(self.folder / "readers")  # noqa: PTH208
+        return any(not name.startswith(".") for name in names)
 
     def _reader(self, name: str) -> Path:
         return self.folder / "readers" / checked_name(name, "reader")
@@ -203,146 +237,3 @@ class Channel:
     def drop(self) -> None:
         """Deletes the channel with everything in it."""
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-class Writer:
-    """The one writer of a channel in its epoch.
-
-    Committing the same batch twice is a no-op; once a writer with a higher epoch has opened the
-    channel, commits of this one are refused. What nobody has registered to read is kept for those
-    who may only be about to, or, with ``retained_rows``, as far as the newest so many rows, in at
-    most ``RETAINED_BATCHES`` batches: many have no rows at all.
-    """
-
-    def __init__(self, channel: Channel, epoch: int, retained_rows: int | None = None) -> None:
-        self.channel = channel
-        self.epoch = epoch
-        self._retained_rows = retained_rows
-        self._claim()
-        self._last = channel.last()
-        self._looking = Lock()
-        self._known: dict[int, int] | None = None
-        self._has_tidied = False
-        self._check_last()
-
-    @property
-    def _kept(self) -> dict[int, int]:
-        """The rows of every batch that is kept.
-
-        Looked up when they are first asked for: a new owner has a batch to get out first.
-        """
-        with self._looking:
-            if self._known is None:
-                self._known = {one.sequence: one.rows for one in self.channel.kept()}
-            return self._known
-
-    def _check_last(self) -> None:
-        """Raises if the newest batch is gone: its place would be given to another one."""
-        newest = -1 if self._last is None else self._last.sequence
-        head = self.channel.head()
-        if newest < head:
-            raise RunError(f"the manifest {self.channel.entry(head)} is missing", hint=RESTORE)
-
-    def _claim(self) -> None:
-        self.check_owner()
-        claim(self.channel.folder, self.epoch)
-        self.check_owner()
-
-    def check_owner(self) -> None:
-        """Raises if a newer writer has come."""
-        current = claimed(self.channel.folder)
-        if current > self.epoch:
-            raise self._refused(current)
-
-    def _refused(self, current: int) -> RunError:
-        return RunError(
-            f"channel {self.channel.folder.name} belongs to a newer writer "
-            f"(epoch {current}, this one has {self.epoch})",
-            hint=_MUST_STOP,
-        )
-
-    @property
-    def last(self) -> Manifest | None:
-        """The newest committed batch."""
-        return self._last
-
-    def commit(
-        self,
-        batch_id: int,
-        files: Iterable[ChannelFile],
-        watermark_us: int | None = None,
-        ended: bool = False,
-        writer_state: dict[str, object] | None = None,
-        arrived_s: float | None = None,
-    ) -> Manifest:
-        """Makes a batch visible and gives its manifest; gives the old one if it already was."""
-        last = self._last
-        if last is not None and batch_id <= last.batch_id:
-            return last
-        self.check_owner()
-        sequence = 0 if last is None else last.sequence + 1
-        manifest = Manifest(
-            sequence,
-            self.epoch,
-            batch_id,
-            tuple(files),
-            watermark_us,
-            ended,
-            arrived_s,
-            writer_state or {},
-        )
-        if not create_once(self.channel.entry(sequence), manifest.to_json()):
-            manifest = self._others(sequence, batch_id)
-        # Again: whoever was replaced in between must not set back what others have freed.
-        self.check_owner()
-        self.channel.move_head(sequence)
-        self._last = manifest
-        self._kept[sequence] = manifest.rows
-        self._free(sequence)
-        if not self._has_tidied:
-            self._has_tidied = True
-            self.channel.tidy(self.epoch, batch_id)
-        return manifest
-
-    def _others(self, sequence: int, batch_id: int) -> Manifest:
-        """The batch that another writer has put in this one's place, if it is the same batch.
-
-        A former owner that was allowed to commit just before it was replaced may carry it out just
-        after; the batch was planned before, so its rows are the same.
-        """
-        there = self.channel.manifest(sequence)
-        if there is not None and there.batch_id == batch_id and there.epoch < self.epoch:
-            return there
-        raise RunError(
-            f"batch {sequence} of channel {self.channel.folder.name} was written by another "
-            f"writer (this one has epoch {self.epoch})",
-            hint=_MUST_STOP,
-        )
-
-    def _free(self, newest: int) -> None:
-        needed_from = self.channel.needed_from()
-        if needed_from is None:
-            needed_from = self._retained_from()
-        oldest = min(self._kept)
-        for sequence in range(
-            oldest, self.channel.free(range(oldest, newest + 1), needed_from).start
-        ):
-            self._kept.pop(sequence, None)
-
-    def _retained_from(self) -> int:
-        if self._retained_rows is None:
-            return 0
-        rows = 0
-        for count, (sequence, more) in enumerate(reversed(self._kept.items())):
-            rows += more
-            if rows > self._retained_rows or count == RETAINED_BATCHES:
-                return sequence + 1
-        return 0
-
-    def unread(self) -> list[int]:
-        """The rows of each batch that the slowest reader has not read yet; none without readers."""
-        needed_from = self.channel.needed_from()
-        if needed_from is None:
-            return []
-        kept = tuple(self._kept.items())
-        return [rows for sequence, rows in kept if sequence >= needed_from]

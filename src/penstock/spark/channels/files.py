@@ -8,19 +8,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from penstock.spark.channels.channel import Writer
 from penstock.spark.channels.durable import checksum
-from penstock.spark.channels.manifest import ChannelFile
+from penstock.spark.channels.manifest import ChannelFile, file_name
+from penstock.spark.channels.writer import Writer
 
 # Several files let several tasks read a batch at once, if there is enough in it for several.
 _ROWS_PER_FILE = 50_000
 _FILES_AT_MOST = 4
 _READ_BYTES = 1 << 20
-
-
-def file_name(batch: int, epoch: int, part: int) -> str:
-    """The name of a batch's file; no two writers ever give the same one."""
-    return f"{batch:010d}-{epoch}-{part}.parquet"
 
 
 def write_files(rows: pa.Table, writer: Writer, batch: int) -> list[ChannelFile]:
@@ -31,8 +26,7 @@ def write_files(rows: pa.Table, writer: Writer, batch: int) -> list[ChannelFile]
     for part, (low, high) in enumerate(pairwise(edges)):
         if high > low:
             path = writer.channel.data / file_name(batch, writer.epoch, part)
-            _write_parquet(rows.slice(low, high - low), path)
-            files.append(described(path, high - low))
+            files.append(_write_parquet(rows.slice(low, high - low), path))
     return files
 
 
@@ -50,9 +44,13 @@ def check_of(path: Path) -> int:
     return check
 
 
-def _write_parquet(rows: pa.Table, path: Path) -> None:
+def _write_parquet(rows: pa.Table, path: Path) -> ChannelFile:
+    made = pa.BufferOutputStream()
+    pq.write_table(rows, made, compression="lz4")
+    body = made.getvalue()
     try:
-        pq.write_table(rows, path, compression="lz4")
+        path.write_bytes(body)
     except BaseException:
         path.unlink(missing_ok=True)
         raise
+    return ChannelFile(path.name, rows.num_rows, body.size, checksum(memoryview(body)))

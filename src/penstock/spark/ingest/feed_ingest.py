@@ -10,20 +10,24 @@ from penstock.feeds.arrow import arrow_schema
 from penstock.feeds.feed import Feed
 from penstock.feeds.generators import generator
 from penstock.model.sources import GeneratorSource, Stream
-from penstock.spark.channels.channel import Writer
 from penstock.spark.channels.durable import create_once, read_text
+from penstock.spark.channels.writer import Writer
 from penstock.spark.dead_letters import DeadLetters
-from penstock.spark.ingest.entrance import Entrance, Reached
+from penstock.spark.ingest.entrance import Entrance, InOrder
 from penstock.spark.ingest.stepwise import StepwiseIngest
 
 _ROWS_PER_COMMIT = 200_000
 
 
 @dataclass(frozen=True)
-class FeedProgress(Reached):
+class FeedProgress(InOrder):
     """The position of the next row."""
 
     at: int = 0
+
+    @property
+    def position(self) -> tuple[int, int]:
+        return 0, self.at
 
 
 class FeedIngest(StepwiseIngest):

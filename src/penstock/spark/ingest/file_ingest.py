@@ -22,11 +22,10 @@ from penstock.feeds.files import read_pieces
 from penstock.feeds.lateness import sift
 from penstock.feeds.pieces import Piece, Reject
 from penstock.model.sources import DirectorySource, ReplaySource, Stream
-from penstock.spark.channels.channel import Writer
-from penstock.spark.channels.files import file_name
-from penstock.spark.channels.manifest import ChannelFile
+from penstock.spark.channels.manifest import ChannelFile, file_name
+from penstock.spark.channels.writer import Writer
 from penstock.spark.dead_letters import DeadLetters
-from penstock.spark.ingest.entrance import Entrance, Reached, later
+from penstock.spark.ingest.entrance import Entrance, InOrder, later, settled
 from penstock.spark.ingest.linking import fits, link, row_count, times
 from penstock.spark.ingest.stepwise import StepwiseIngest
 from penstock.spark.ingest.taken import TakenFiles
@@ -37,7 +36,7 @@ _NO_TIME = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True)
-class FileProgress(Reached):
+class FileProgress(InOrder):
     """How far the intake has come.
 
     ``files`` are taken whole; of the next one ``pieces`` are loaded, and ``rows`` of those pieces
@@ -47,6 +46,10 @@ class FileProgress(Reached):
     files: int = 0
     pieces: int = 0
     rows: int = 0
+
+    @property
+    def position(self) -> tuple[int, int]:
+        return self.files, self.rows
 
 
 class FileIngest(StepwiseIngest):
@@ -95,22 +98,25 @@ class FileIngest(StepwiseIngest):
         at = times(path, self._stream.shape.schema, event_time)
         if at is None:
             return False
+        arrived_s = time.time()
         if event_time is not None:
-            progress = later(progress, at[event_time])
+            if self._entrance.is_too_far_ahead(at, progress.latest_us, arrived_s).any():
+                return False
+            progress = later(settled(progress, at[event_time]), at[event_time])
             if self._stream.lateness_us is not None:
                 sifted = sift(at, event_time, self._stream.lateness_us, progress.high_water_us)
-                if sifted.late.num_rows:
+                if sifted.kept.num_rows < at.num_rows:
                     return False
                 progress = replace(progress, high_water_us=sifted.high_water_us)
         writer, batch = self._entrance.writer, self._entrance.sequence
         target = writer.channel.data / file_name(batch, writer.epoch, 0)
         link(path, target)
         there = target.stat()
-        file = ChannelFile(
-            target.name, row_count(target), there.st_size, modified_ns=there.st_mtime_ns
-        )
+        rows = row_count(target)
+        file = ChannelFile(target.name, rows, there.st_size, modified_ns=there.st_mtime_ns)
+        progress = replace(progress, admitted=progress.admitted + rows)
         self._entrance.forget_attempts()
-        self._entrance.record([file], progress)
+        self._entrance.record([file], progress, arrived_s=arrived_s)
         self._progress = progress
         return True
 
@@ -119,7 +125,7 @@ class FileIngest(StepwiseIngest):
         begun = self._pieces is not None or self._waiting is not None or self._progress.pieces
         if begun or not isinstance(self._source, DirectorySource):
             return None
-        if self._source.format != "parquet":
+        if self._source.format != "parquet" or not self._stream.parsing.is_plain:
             return None
         path = self._file(self._progress.files)
         return path if path is not None and fits(path, self._stream.shape.schema) else None
@@ -167,8 +173,10 @@ class FileIngest(StepwiseIngest):
         """The pieces of a file from where a former process stopped."""
         skip = progress.rows
         try:
-            source, schema = self._source, self._stream.shape.schema
-            pieces = read_pieces(path, source.format, source.layout, schema)
+            source, stream = self._source, self._stream
+            pieces = read_pieces(
+                path, source.format, source.layout, stream.read_schema, stream.parsing
+            )
             for number, piece in enumerate(pieces):
                 dropped = min(skip, piece.rows.num_rows)
                 skip -= dropped
@@ -181,9 +189,11 @@ class FileIngest(StepwiseIngest):
 
     def _file(self, index: int) -> Path | None:
         if isinstance(self._source, ReplaySource):
+            if not self._taken.names and self._source.path.is_file():
+                self._taken.add([self._source.path.name], self._source.path.parent)
             return self._source.path if index == 0 else None
         if index >= len(self._taken.names):
-            self._taken.add(self._new_files())
+            self._taken.add(self._new_files(), self._source.path)
         names = self._taken.names
         return self._source.path / names[index] if index < len(names) else None
 
@@ -206,7 +216,9 @@ class FileIngest(StepwiseIngest):
         if speedup is None or rows.num_rows == 0 or self._stream.shape.event_time is None:
             return int(rows.num_rows)
         times = pc.fill_null(rows[self._stream.shape.event_time].cast(pa.int64()), _NO_TIME)
-        highest = np.maximum.accumulate(times.to_numpy())
+        # What is to be set aside must not hold up what comes after it.
+        ahead = self._entrance.is_too_far_ahead(rows, self._progress.latest_us, time.time())
+        highest = np.maximum.accumulate(np.where(ahead, _NO_TIME, times.to_numpy()))
         if self._anchor is None:
             known = highest[highest > _NO_TIME]
             if not len(known):

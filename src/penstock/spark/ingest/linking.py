@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from penstock.feeds.arrow import arrow_schema
 from penstock.feeds.convert import in_calendar
 from penstock.model.schema import Schema
+from penstock.model.types import DataType
 
 _ROWS_AT_MOST = 1_000_000
 
@@ -32,20 +33,23 @@ def fits(path: Path, schema: Schema) -> bool:
 
 
 def times(path: Path, schema: Schema, event_time: str | None) -> pa.Table | None:
-    """The event times of the file; None if a column that is needed cannot be read.
+    """The event times of the file; None if a column that is needed cannot be taken as it is.
 
-    All such columns are read for it: a damaged file must not get into a channel.
+    All such columns are read for it: a damaged file must not get into a channel, nor a time outside
+    of the calendar.
     """
     kept = [] if event_time is None else [event_time]
     names = list(schema.names)
+    in_time = [one.name for one in schema if one.type in (DataType.TIMESTAMP, DataType.DATE)]
     try:
         with path.open("rb") as raw, pq.ParquetFile(raw) as file:
-            groups = range(file.num_row_groups)
-            parts = [file.read_row_group(one, columns=names).select(kept) for one in groups]
-            found = pa.concat_tables(parts)
-            for name in kept:
-                in_calendar(found[name])
-            return found
+            parts = []
+            for group in range(file.num_row_groups):
+                rows = file.read_row_group(group, columns=names)
+                for name in in_time:
+                    in_calendar(rows[name])
+                parts.append(rows.select(kept))
+            return pa.concat_tables(parts)
     except (OSError, pa.ArrowException):
         return None
 

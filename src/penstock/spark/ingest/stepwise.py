@@ -35,6 +35,10 @@ class StepwiseIngest(ABC):
             self._go_back()
             raise
 
+    def close(self) -> None:
+        """Lets go of what it holds outside of this process."""
+        return None
+
     @abstractmethod
     def _step(self) -> bool:
         """Commits what is there now, up to a batch; whether there was anything."""

@@ -26,6 +26,9 @@ class Bringing(Protocol):
         A step that fails leaves nothing behind and may be tried again.
         """
 
+    def close(self) -> None:
+        """Lets go of what it holds outside of this process."""
+
 
 class IngestThread(threading.Thread):
     """Runs an ingest until its stream ends or it is stopped."""
@@ -60,6 +63,8 @@ class IngestThread(threading.Thread):
                     self._stopping.wait(self._poll_s)
         except BaseException as error:
             self.failure = error
+        finally:
+            self._ingest.close()
 
     def stop(self) -> None:
         """Ends the thread after the step under way."""

@@ -59,14 +59,17 @@ def pipeline_parts(name: str, out: Path) -> str:
 def run(
     session: SparkSession, parts: str, workload: Workload, scratch: Path, cores: int
 ) -> list[dict]:
-    """Runs a deployment over all its input; Spark's reports of its batches."""
+    """Runs a deployment over all its input; Spark's reports of its batches.
+
+    A batch takes one file of every input, as on the other side: the least a batch can have, however
+    large the files of an input are. Fragments are queries of their own.
+    """
     network = parse_deployment(deployment_text(parts, workload), "bench", scratch).network
-    per_batch = max(workload.rows(kind) for kind in KINDS) // workload.files + 1
-    options = NodeOptions(trigger_ms=0, max_rows_per_batch=per_batch, cores=cores)
+    options = NodeOptions(trigger_ms=0, max_rows_per_batch=1, cores=cores, engine="native")
     engine = Engine(session, network, StateFolder(scratch / "state"), options)
     try:
         engine.start()
         engine.wait(poll_s=0.05)
-        return [report for one in engine.fragments for report in engine.reports(one.name)]
+        return [report for fragment in engine.fragments for report in engine.reports(fragment.name)]
     finally:
         engine.stop()

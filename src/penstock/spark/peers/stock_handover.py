@@ -62,7 +62,7 @@ class _Moved:
     def state_rows(self) -> int:
         progress = self.query.lastProgress
         operators = progress["stateOperators"] if progress else []
-        return sum(one["numRowsTotal"] for one in operators)
+        return sum(operator["numRowsTotal"] for operator in operators)
 
 
 def _sessions(session: SparkSession, keys: int, round_s: int) -> DataFrame:

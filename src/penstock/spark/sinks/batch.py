@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
+
+Rows: TypeAlias = DataFrame | pa.Table
+"""The rows of a batch: still to be computed by Spark, or computed."""
+
+
+def collect(rows: Rows) -> pa.Table:
+    """The rows as one table in this process."""
+    return rows if isinstance(rows, pa.Table) else rows.toArrow()
 
 
 @dataclass(frozen=True)
@@ -30,5 +39,5 @@ class BatchSink(Protocol):
     effect of one write when the same batch is offered again. It gives the number of rows.
     """
 
-    def write(self, rows: DataFrame, batch: Batch) -> int:
+    def write(self, rows: Rows, batch: Batch) -> int:
         """Takes the batch."""

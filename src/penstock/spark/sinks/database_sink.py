@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import sqlalchemy as sa
-from pyspark.sql import DataFrame
 from sqlalchemy.exc import SQLAlchemyError
 
 from penstock.errors import RunError
+from penstock.feeds.convert import null_outside_calendar
 from penstock.model.operators import SqlWrite
 from penstock.model.schema import Schema
 from penstock.spark.lookup import SQL_TYPES, engine_of
-from penstock.spark.sinks.batch import Batch
+from penstock.spark.sinks.batch import Batch, Rows, collect
 
 _ROWS_AT_ONCE = 1_000
 _ATTEMPTS = 5
@@ -48,8 +48,12 @@ class TableSink:
             self._make_tables()
             self._claim()
 
-    def write(self, rows: DataFrame, batch: Batch) -> int:
-        table = rows.select(*(f"`{name}`" for name in self._write.input.schema.names)).toArrow()
+    def write(self, rows: Rows, batch: Batch) -> int:
+        names = self._write.input.schema.names
+        if isinstance(rows, pa.Table):
+            table = rows.select(names)
+        else:
+            table = collect(rows.select(*(f"`{name}`" for name in names)))
         with self._refusals():
             self._commit(table, batch.id)
         return int(table.num_rows)
@@ -69,7 +73,8 @@ class TableSink:
         with engine_of(self._write.database.url).begin() as connection:
             if not self._is_new(connection, batch_id):
                 return
-            records = table.to_pylist()
+            # What Python cannot hold its databases cannot be given.
+            records = null_outside_calendar(table).to_pylist()
             for at in range(0, len(records), _ROWS_AT_ONCE):
                 connection.execute(sa.insert(self._table), records[at : at + _ROWS_AT_ONCE])
 

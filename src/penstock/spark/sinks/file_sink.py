@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from pyspark.sql import DataFrame
+import pyarrow as pa
+from pyspark.sql import SparkSession
 
+from penstock.errors import InputError
 from penstock.model.sources import FileSink
 from penstock.spark.counting import counted
-from penstock.spark.sinks.batch import Batch
+from penstock.spark.sinks.batch import Batch, Rows
 from penstock.spark.sinks.parquet import ParquetWriter
 
 CheckOwner = Callable[[], None]
+
+_MOMENT = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
+"""Spark's own form leaves the microseconds out."""
 
 
 class DirectorySink:
@@ -30,8 +37,9 @@ class DirectorySink:
         self._epoch = epoch
         self._check_owner = check_owner
         self._parquet = ParquetWriter()
+        _check_writable(sink.path)
 
-    def write(self, rows: DataFrame, batch: Batch) -> int:
+    def write(self, rows: Rows, batch: Batch) -> int:
         staging = self._sink.path / f"_staging-{self._writer}-{self._epoch}-{batch.id}"
         final = self._sink.path / f"batch={self._writer}-{batch.id:08d}"
         try:
@@ -43,11 +51,38 @@ class DirectorySink:
             shutil.rmtree(staging, ignore_errors=True)
         return count
 
-    def _staged(self, rows: DataFrame, staging: Path) -> int:
+    def _staged(self, rows: Rows, staging: Path) -> int:
         shutil.rmtree(staging, ignore_errors=True)
         if self._sink.format == "parquet":
             return sum(file.rows for file in self._parquet.write(rows, staging))
+        if isinstance(rows, pa.Table):
+            # Spark writes these, so that files look the same whoever computed the rows.
+            if not rows.num_rows:
+                return 0
+            rows = SparkSession.active().createDataFrame(rows)
         counting, count = counted(rows)
         options = {"header": "true"} if self._sink.format == "csv" else {}
-        counting.write.options(**options).format(self._sink.format).save(str(staging))
+        counting.write.options(timestampFormat=_MOMENT, **options).format(self._sink.format).save(
+            str(staging)
+        )
         return count()
+
+
+def _check_writable(folder: Path) -> None:
+    """Raises if results can never get there, before anything is worked out for it."""
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    if not there.is_dir():
+        raise _unwritable(folder, f"{there} is no directory")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise _unwritable(folder, f"{there} may not be written to")
+    try:
+        Path(tempfile.mkdtemp(prefix="_", dir=there)).rmdir()
+    except OSError as error:
+        raise _unwritable(folder, f"{error.strerror} ({there})") from None
+
+
+def _unwritable(folder: Path, why: str) -> InputError:
+    return InputError(
+        f"results cannot be written to {folder}: {why}",
+        hint="Correct the path, or let the user who runs Penstock write there.",
+    )

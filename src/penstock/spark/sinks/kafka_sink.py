@@ -18,21 +18,20 @@ from json.encoder import encode_basestring
 import pyarrow as pa
 import pyarrow.compute as pc
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
-from pyspark.sql import DataFrame
 
 from penstock.errors import InputError, PenstockError, RunError
+from penstock.feeds.partitions import Span
 from penstock.model.sources import KafkaSink
 from penstock.spark.kafka import (
     TIMEOUT_S,
-    Span,
     insisting,
     marks_of,
-    messages,
     partitions_of,
+    records,
     trouble,
 )
 from penstock.spark.kafka_cluster import Cluster
-from penstock.spark.sinks.batch import Batch
+from penstock.spark.sinks.batch import Batch, Rows, collect
 
 WRITER_HEADER = "penstock-writer"
 BATCH_HEADER = "penstock-batch"
@@ -81,8 +80,8 @@ class RecordSink:
         self._last = _NONE
         self._fenced: PenstockError | None = None
 
-    def write(self, rows: DataFrame, batch: Batch) -> int:
-        table = rows.toArrow()
+    def write(self, rows: Rows, batch: Batch) -> int:
+        table = collect(rows)
         if table.num_rows:
             self._write_once(table, batch.id)
         return int(table.num_rows)
@@ -190,7 +189,9 @@ def _last_in(group: Consumer, sink: KafkaSink, writer: str, span: Span) -> int:
     while stop > span.start:
         start = max(span.start, stop - step)
         window = Span(span.partition, start, stop)
-        found = [_batch(one, writer) for one in messages(group, sink.brokers, sink.topic, window)]
+        found = [
+            _batch(record, writer) for record in records(group, sink.brokers, sink.topic, [window])
+        ]
         if max(found, default=_NONE) > _NONE:
             return max(found)
         stop, step = start, step * 4
@@ -232,8 +233,8 @@ def _json_texts(name: str, column: pa.ChunkedArray) -> list[str]:
     elif pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         column = _texts(name, column)
     elif not pa.types.is_string(kind) and not pa.types.is_large_string(kind):
-        return [_number(one) for one in column.to_pylist()]
-    return ["null" if one is None else encode_basestring(one) for one in column.to_pylist()]
+        return [_number(value) for value in column.to_pylist()]
+    return ["null" if value is None else encode_basestring(value) for value in column.to_pylist()]
 
 
 def _number(value: bool | int | float | None) -> str:

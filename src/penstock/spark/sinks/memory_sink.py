@@ -6,9 +6,8 @@ import threading
 from collections.abc import Callable
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
 
-from penstock.spark.sinks.batch import Batch
+from penstock.spark.sinks.batch import Batch, Rows, collect
 
 
 class CollectedSink:
@@ -18,8 +17,8 @@ class CollectedSink:
         self._batches: dict[int, pa.Table] = {}
         self._changed = threading.Condition()
 
-    def write(self, rows: DataFrame, batch: Batch) -> int:
-        table = rows.toArrow()
+    def write(self, rows: Rows, batch: Batch) -> int:
+        table = collect(rows)
         with self._changed:
             self._batches[batch.id] = table
             self._changed.notify_all()
@@ -38,8 +37,8 @@ class ShownSink:
     def __init__(self, show: Callable[[pa.Table], None]) -> None:
         self._show = show
 
-    def write(self, rows: DataFrame, batch: Batch) -> int:
-        table = rows.toArrow()
+    def write(self, rows: Rows, batch: Batch) -> int:
+        table = collect(rows)
         if table.num_rows:
             self._show(table)
         return int(table.num_rows)

@@ -1,1 +1,1 @@
-"""How fragments read: one Spark Python data source over generators, channels and Kafka."""
+"""How fragments read channels."""

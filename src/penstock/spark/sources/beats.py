@@ -5,20 +5,47 @@ has moved on, that a stream has ended, or that two inputs run at different paces
 set so large that data rows never move the watermark, and a marked row, stamped with the watermark
 plus that delay, moves it to exactly where the reader says. The row is dropped right after the
 watermark operator.
+
+Spark's watermark begins at 1970: earlier rows would be late from the start. So what it counts is
+not the event time but a column beside it, 4,000 years on (ten times the 400 years after which the
+calendar repeats). Event times of the years 1 to 9999, and windows around them, then all lie after
+Spark's beginning and before what a long holds.
 """
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
-import pyarrow as pa
-
 BEAT = "__beat"
-DELAY_DAYS = 365_000
-_DELAY_US = DELAY_DAYS * 86_400 * 1_000_000
+TIME = "__time"
+"""The column by which Spark counts: the event time, ``SHIFT_US`` later."""
 
-END_OF_TIME_US = int(datetime(9000, 1, 1, tzinfo=UTC).timestamp()) * 1_000_000
-"""The watermark of a stream that has ended: every window is closed."""
+_CYCLE_DAYS = 146_097
+_DAY_US = 86_400 * 1_000_000
+SHIFT_US = 10 * _CYCLE_DAYS * _DAY_US
+
+DELAY_DAYS = 60 * _CYCLE_DAYS
+_DELAY_US = DELAY_DAYS * _DAY_US
+
+END_OF_TIME_US = 45 * _CYCLE_DAYS * _DAY_US
+"""The watermark of a stream that has ended: every window is closed. It is in the year 19970."""
+
+
+def time_column(event_time: str) -> str:
+    """SQL of the column ``TIME`` of rows with this event time."""
+    return f"timestamp_micros(unix_micros(`{event_time}`) + {SHIFT_US}) AS `{TIME}`"
+
+
+def event_time_of(time: str) -> str:
+    """SQL of the event time that Spark counts as ``time``."""
+    return f"timestamp_micros(unix_micros({time}) - {SHIFT_US})"
+
+
+def event_time_us(watermark_ms: int) -> int | None:
+    """What a watermark of Spark's means as an event time; None before the first heartbeat.
+
+    >>> event_time_us(0), event_time_us(SHIFT_US // 1_000 + 5)
+    (None, 5000)
+    """
+    return watermark_ms * 1_000 - SHIFT_US if watermark_ms else None
 
 
 def stamp_us(watermark_us: int) -> int:
@@ -28,24 +55,3 @@ def stamp_us(watermark_us: int) -> int:
     told lies just before.
     """
     return watermark_us - 1 + _DELAY_US
-
-
-def with_beat_column(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Data rows, marked as such."""
-    unmarked = pa.repeat(pa.scalar(False), rows.num_rows)
-    return pa.RecordBatch.from_arrays(
-        [*rows.columns, unmarked], schema=rows.schema.append(pa.field(BEAT, pa.bool_()))
-    )
-
-
-def beat_row(schema: pa.Schema, event_time: str, watermark_us: int) -> pa.RecordBatch:
-    """The one row that moves the watermark of a stream with ``schema`` to ``watermark_us``."""
-    columns = [
-        pa.array([stamp_us(watermark_us)], field.type)
-        if field.name == event_time
-        else pa.nulls(1, field.type)
-        for field in schema
-    ]
-    return pa.RecordBatch.from_arrays(
-        [*columns, pa.array([True])], schema=schema.append(pa.field(BEAT, pa.bool_()))
-    )

@@ -24,8 +24,7 @@ from pyspark.sql.types import StructType
 from penstock.model.schema import Schema
 from penstock.spark.ddl import spark_ddl
 from penstock.spark.sources.beats import BEAT
-from penstock.spark.sources.channel_reader import ChannelReader, FilePart, HandedOver
-from penstock.spark.sources.intake import Offset
+from penstock.spark.sources.channel_reader import ChannelReader, FilePart, HandedOver, Offset
 
 _SQL = "org.apache.spark.sql"
 _CONNECTOR = f"{_SQL}.connector"
@@ -285,8 +284,9 @@ class _Stream(_Behind):
         return self._spark.offset(self.reader.first())
 
     @_kept
+    @_kept
     def deserializeOffset(self, text: str) -> Any:
-        return self._spark.offset(json.loads(text))
+        return self._spark.offset(self.reader.restored(json.loads(text)))
 
     def getDefaultReadLimit(self) -> Any:
         limit = self._spark.java(f"{_CONNECTOR}.read.streaming.ReadLimit")

@@ -1,0 +1,491 @@
+"""A bundle: the light fragments of a node, run together in rounds.
+
+A round reads what is new in the channels with one Spark job for all members that stand at the
+same place, merges the partial aggregates into the open windows, closes windows, commits everything
+by one entry of the log, and delivers what each member gives. Members come and go between two
+rounds; nothing is started or stopped for that. What is in memory can be rebuilt from the log at any
+time, and is, whenever a commit fails. A member that cannot be computed fails alone: the others go
+on without it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+
+from penstock.feeds.arrow import arrow_schema
+from penstock.kernels.member_state import MemberState, open_state
+from penstock.kernels.partials import MEMBER, StateShape
+from penstock.kernels.window_plan import WindowPlan
+from penstock.kernels.window_results import give_results
+from penstock.kernels.window_state import MemberTime, MemberWindows
+from penstock.model.beginnings import InputStart
+from penstock.spark.bundles.bundle_log import BundleLog, Entry, Given, Handed, Member
+from penstock.spark.bundles.membership import Claim, FormerLogs, Membership
+from penstock.spark.bundles.round_reading import OnStep, Round, RoundReader, RoundWork, Where
+from penstock.spark.bundles.running import Running, begin_running, places_of
+from penstock.spark.channels.channel import Channel
+from penstock.spark.sources.channel_reader import let_go_of
+
+_SMALLEST_SNAPSHOT = 4 << 20
+
+
+def _no_step(name: str) -> None:
+    return None
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """What a member gives by a round: the rows, and how far its time has come."""
+
+    running: Running
+    given: Given
+
+
+Deliver = Callable[[Sequence[Delivery]], Mapping[int, BaseException]]
+"""Takes what members give together; says what went wrong, by the numbers of members."""
+
+
+def _nowhere(deliveries: Sequence[Delivery]) -> Mapping[int, BaseException]:
+    return {}
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A member that is about to come: where it begins, and the state it brings.
+
+    ``last`` is what its former owner gave last and may not have delivered.
+    """
+
+    running: Running
+    states: tuple[pa.Table, ...] = ()
+    last: Given | None = None
+
+
+class Bundle:
+    """All light fragments of one node.
+
+    ``logs`` is shared by all nodes and holds every node's log; ``name`` is that of this node's,
+    which no other process may ever write. ``claims_of`` says where the claims on a member lie, and
+    ``channel_of`` where a stream does. ``deliver`` takes what members give after it is committed;
+    one for which that goes wrong does not go on until it is resumed.
+    ``on_step`` is called after every step by which something becomes visible
+    on disk. Not for several threads at once.
+    """
+
+    def __init__(
+        self,
+        session: SparkSession,
+        logs: Path,
+        name: str,
+        claims_of: Callable[[str], Path],
+        channel_of: Callable[[str], Channel],
+        max_rows: int = 250_000,
+        deliver: Deliver = _nowhere,
+        on_step: OnStep = _no_step,
+    ) -> None:
+        self._name = name
+        self._claims_of = claims_of
+        self._channel_of = channel_of
+        self._reader = RoundReader(session, channel_of, max_rows, on_step)
+        self._deliver = deliver
+        self._on_step = on_step
+        self._logs = FormerLogs(logs)
+        self._log = BundleLog.open(logs / name)
+        self._lock = os.open(self._log.folder / "owner", os.O_CREAT | os.O_RDWR)
+        fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self._sequence, known = self._log.load()
+        assert not known.members, "a node's log begins empty: each process has one of its own"
+        self._running: dict[int, Running] = {}
+        self._states: dict[StateShape, MemberState] = {}
+        self._adopting: dict[int, Arrival] = {}
+        self._releasing: set[int] = set()
+        self._resting: set[int] = set()
+        self._undelivered: dict[int, Delivery] = {}
+        self._handed: list[Member] = []
+        self._numbers = 0
+        self._bytes_since_snapshot = 0
+        self._snapshot_bytes = _SMALLEST_SNAPSHOT
+        self._told: dict[int, Where] = {}
+        self.failed: dict[str, BaseException] = {}
+        """What went wrong with members that rest because of it."""
+
+    @property
+    def members(self) -> dict[str, Running]:
+        """The members at work, by name."""
+        return {running.member.name: running for running in self._running.values()}
+
+    @property
+    def state_rows(self) -> dict[str, int]:
+        """How many partial aggregates are kept for each member that has any."""
+        counts = np.zeros(max(1, self._numbers), np.int64)
+        for state in self._states.values():
+            state.count_members(counts)
+        return {
+            running.member.name: int(counts[number])
+            for number, running in self._running.items()
+            if counts[number]
+        }
+
+    def arrive(self, plan: WindowPlan, epoch: int, begin: InputStart | None = None) -> Arrival:
+        """Takes a member from its former owner, for :meth:`admit`; others may go on meanwhile.
+
+        One that nobody has run begins where ``begin`` says, with the oldest batch kept if it says
+        nothing.
+        """
+        membership = self.membership(plan.name)
+        number = membership.claim(epoch, self._name)
+        self._on_step("claimed")
+        handed = membership.take_from_former(number)
+        self._on_step("taken")
+        channel = self._channel_of(plan.stream)
+        member = Member(-1, plan.name, epoch)
+        if handed is None:
+            return Arrival(begin_running(member, plan, begin, channel))
+        return _arrival(handed, begin_running(member, plan, begin, channel))
+
+    def admit(self, arrival: Arrival) -> None:
+        """Runs a member from the next round on."""
+        number = self._numbers
+        self._numbers += 1
+        running = arrival.running
+        running = replace(running, member=replace(running.member, number=number))
+        states = tuple(_renumbered(table, number) for table in arrival.states)
+        self._channel_of(running.plan.stream).register(running.plan.name)
+        # One that left and comes back is waited for no longer.
+        self._handed = [member for member in self._handed if member.name != running.member.name]
+        self._running[number] = running
+        self._adopting[number] = Arrival(running, states, arrival.last)
+        for table in states:
+            self._state_of(StateShape.of(running.plan)).add(table)
+        if arrival.last is not None:
+            self._hand_out([Delivery(running, arrival.last)])
+
+    def add(self, plan: WindowPlan, epoch: int, begin: InputStart | None = None) -> None:
+        """Takes a member in from the next round on, where its former owner left off."""
+        self.admit(self.arrive(plan, epoch, begin))
+
+    def release(self, name: str) -> None:
+        """Leaves a member out after the next round; its state then lies in the log for others."""
+        self._releasing.add(self.members[name].member.number)
+
+    def abandon(self, name: str) -> None:
+        """Forgets a member at once, without a word in the log: whoever comes next fences it."""
+        self._drop([self.members[name].member.number], RoundWork({}), {})
+
+    def rest(self, names: Iterable[str]) -> None:
+        """Lets these members, and no others, take no part in rounds until further notice."""
+        numbers = {name: running.member.number for name, running in self.members.items()}
+        self._resting = {numbers[name] for name in names if name in numbers}
+
+    def resume(self, name: str) -> None:
+        """Tries again with a member that has failed."""
+        self.failed.pop(name, None)
+        number = self.members[name].member.number
+        if number in self._undelivered:
+            self._hand_out([self._undelivered.pop(number)])
+
+    def round(self) -> Round:
+        """One round of all members: reads what is new, commits what follows from it."""
+        began_s = time.perf_counter()
+        work = RoundWork(dict(self._running))
+        for (channel, start), numbers in self._places().items():
+            self._fail(self._reader.read(work, channel, start, numbers))
+        self._complete(work)
+        self._share_time(work, 1_000 * (time.perf_counter() - began_s))
+        return work.report
+
+    def settle(self) -> None:
+        """Commits who comes and who goes, without reading anything."""
+        self._complete(RoundWork(dict(self._running)))
+
+    def _complete(self, work: RoundWork) -> None:
+        if not work.report.batches and not self._adopting and not self._releasing:
+            return
+        try:
+            self._finish(work)
+        except BaseException:
+            self._reload()
+            raise
+
+    def _places(self) -> dict[Where, list[int]]:
+        """Members by the channel they read and the batch they need next."""
+        found: dict[Where, list[int]] = defaultdict(list)
+        for number, running in self._running.items():
+            rests = number in self._resting or running.member.name in self.failed
+            if not running.ended and not rests:
+                found[running.channel, running.next].append(number)
+        return found
+
+    def _fail(self, errors: Mapping[int, BaseException]) -> None:
+        self.failed |= {
+            self._running[number].member.name: error for number, error in errors.items()
+        }
+
+    def _state_of(self, shape: StateShape) -> MemberState:
+        if shape not in self._states:
+            self._states[shape] = open_state(shape)
+        return self._states[shape]
+
+    def _finish(self, work: RoundWork) -> None:
+        for shape, tables in work.partials.items():
+            self._state_of(shape).add(pa.concat_tables(tables))
+        results = self._close(work)
+        self._commit(work, results)
+        self._snapshot_if_due()
+
+    def _close(self, work: RoundWork) -> dict[int, pa.Table]:
+        windows = self._windows(work.reached)
+        plans = {number: running.plan for number, running in self._running.items()}
+        results: dict[int, pa.Table] = {}
+        for shape, state in self._states.items():
+            closed = state.close(windows)
+            if closed is not None:
+                results.update(self._give(shape, closed, plans))
+        for number, reached in work.reached.items():
+            if reached.ended and not self._running[number].ended and number not in results:
+                # Whoever takes over must be able to tell that the end was delivered.
+                results[number] = _no_rows(reached.plan)
+        return results
+
+    def _give(
+        self, shape: StateShape, closed: pa.Table, plans: Mapping[int, WindowPlan]
+    ) -> dict[int, pa.Table]:
+        try:
+            return dict(give_results(shape, closed, plans))
+        except Exception:
+            self._find_failing(shape, closed, plans)
+            raise
+
+    def _find_failing(
+        self, shape: StateShape, closed: pa.Table, plans: Mapping[int, WindowPlan]
+    ) -> None:
+        for number in pc.unique(closed.column(MEMBER)).to_pylist():
+            own = closed.filter(pc.equal(closed.column(MEMBER), number))
+            try:
+                dict(give_results(shape, own, plans))
+            except Exception as error:
+                self._fail({number: error})
+
+    def _windows(self, reached: Mapping[int, Running]) -> MemberWindows:
+        members = {
+            number: MemberTime(
+                running.plan.window, running.watermark_us, reached[number].watermark_us
+            )
+            for number, running in self._running.items()
+        }
+        return MemberWindows.of(members, self._numbers)
+
+    def _commit(self, work: RoundWork, results: dict[int, pa.Table]) -> None:
+        """Commits the round of all members that are still ours, and delivers what they give."""
+        while True:
+            entry = self._entry(work, results)
+            self._on_step("composed")
+            size = self._log.append(self._sequence, entry)
+            if size is not None:
+                break
+            self._drop(self._fenced(), work, results)
+        sequence, self._sequence = self._sequence, self._sequence + 1
+        self._bytes_since_snapshot += size
+        self._on_step("committed")
+        adopted, self._adopting = tuple(self._adopting), {}
+        for number in adopted:
+            self.membership(self._running[number].member.name).forget_former(self._name)
+        self._move_on(work, results, sequence)
+        released, self._releasing = tuple(self._releasing), set()
+        self._handed += [self._running[number].member for number in released]
+        self._drop(released, work, results)
+
+    def _move_on(self, work: RoundWork, results: Mapping[int, pa.Table], sequence: int) -> None:
+        deliveries = []
+        for number, reached in work.reached.items():
+            before = self._running[number]
+            rows = results.get(number)
+            self._running[number] = reached.counted(0 if rows is None else rows.num_rows)
+            if rows is None and reached.watermark_us == before.watermark_us:
+                continue
+            given = Given(
+                reached.member.batch_id(sequence),
+                _no_rows(reached.plan) if rows is None else rows,
+                work.report.arrived_s,
+            )
+            deliveries.append(Delivery(self._running[number], given))
+        self._hand_out(deliveries)
+        self._on_step("delivered")
+
+    def _hand_out(self, deliveries: Sequence[Delivery]) -> None:
+        try:
+            failed = self._deliver(deliveries)
+        except Exception as error:
+            failed = {delivery.running.member.number: error for delivery in deliveries}
+        given = {delivery.running.member.number: delivery for delivery in deliveries}
+        self._undelivered |= {number: given[number] for number in failed}
+        self._fail(failed)
+
+    def _entry(self, work: RoundWork, results: Mapping[int, pa.Table]) -> Entry:
+        adopted = tuple(self._running[number].member for number in self._adopting)
+        # What a member brought along is state as well; whoever reads the log needs nothing else.
+        brought = [table for arrival in self._adopting.values() for table in arrival.states]
+        partials = [table for tables in work.partials.values() for table in tables]
+        return Entry(
+            places=places_of(work.reached.values()),
+            adopted=adopted,
+            released=tuple(sorted(self._releasing)),
+            gives=tuple(results),
+            results=tuple(results.values()),
+            states=tuple(_merge_alike([*brought, *partials])),
+            arrived_s=work.report.arrived_s,
+        )
+
+    def _fenced(self) -> tuple[int, ...]:
+        """The members that somebody else has taken from this log; the number is used up."""
+        entry = self._log.entry(self._sequence)
+        assert entry is not None, "the number was taken"
+        self._sequence += 1
+        self._handed += [
+            self._running[number].member for number in entry.released if number in self._running
+        ]
+        return entry.released
+
+    def _drop(self, numbers: Iterable[int], work: RoundWork, results: dict[int, pa.Table]) -> None:
+        for number in numbers:
+            running = self._running.pop(number, None)
+            if running is not None:
+                self.failed.pop(running.member.name, None)
+            work.reached.pop(number, None)
+            results.pop(number, None)
+            self._adopting.pop(number, None)
+            self._undelivered.pop(number, None)
+            self._told.pop(number, None)
+            self._releasing.discard(number)
+        gone = pa.array(list(numbers), pa.int32())
+        for shape, tables in work.partials.items():
+            work.partials[shape] = [
+                table.filter(pc.invert(pc.is_in(table.column(MEMBER), gone))) for table in tables
+            ]
+
+    def _snapshot_if_due(self) -> None:
+        """Writes the whole state now and then; entries before that go."""
+        # Writing state whole when the changes since have become as large costs a share of them.
+        # What may not be delivered yet must stay in the log.
+        is_time = self._bytes_since_snapshot >= self._snapshot_bytes and not self._undelivered
+        if is_time and self._nobody_waits():
+            self._snapshot()
+
+    def advance(self) -> None:
+        """Tells the channels what members do not need any more."""
+        for number, running in self._running.items():
+            place = (running.channel, running.next)
+            if self._told.get(number) == place:
+                continue
+            self._told[number] = place
+            self._channel_of(running.channel).advance(running.member.name, running.next)
+            begin = running.begin
+            if begin is not None and begin.before is not None and not running.before:
+                let_go_of(self._channel_of(begin.before), running.member.name)
+
+    def _nobody_waits(self) -> bool:
+        """Whether every member that left has begun elsewhere: its state may then go."""
+        self._handed = [
+            member
+            for member in self._handed
+            if not self.membership(member.name).is_over(Claim(member.epoch, self._name))
+        ]
+        return not self._handed
+
+    def _snapshot(self) -> None:
+        dumps = (state.dump() for state in self._states.values())
+        entry = Entry(
+            places=places_of(self._running.values()),
+            adopted=tuple(running.member for running in self._running.values()),
+            states=tuple(table for table in dumps if table is not None),
+        )
+        size = self._log.snapshot(self._sequence - 1, entry)
+        self._on_step("snapshotted")
+        self._snapshot_bytes, self._bytes_since_snapshot = max(size, _SMALLEST_SNAPSHOT), 0
+        self._log.free(self._sequence)
+
+    def _reload(self) -> None:
+        """Forgets everything in memory and reads it again from the log."""
+        self._sequence, known = self._log.load()
+        former, self._running, self._states = self._running, {}, {}
+        for number, member in known.members.items():
+            running = replace(former[number], member=member)
+            place = known.places.get(number)
+            self._running[number] = running if place is None else running.at(place)
+        for table in known.states:
+            for number in pc.unique(table.column(MEMBER)).to_pylist():
+                if number in self._running:
+                    own = table.filter(pc.equal(table.column(MEMBER), number))
+                    self._state_of(StateShape.of(former[number].plan)).add(own)
+        for number, arrival in self._adopting.items():
+            self._running[number] = arrival.running
+            for table in arrival.states:
+                self._state_of(StateShape.of(arrival.running.plan)).add(table)
+        # The last round may be committed and not delivered; twice does no harm.
+        last = known.given.items()
+        self._hand_out(
+            [
+                Delivery(self._running[number], given)
+                for number, given in last
+                if number in self._running
+            ]
+        )
+
+    def _share_time(self, work: RoundWork, spent_ms: float) -> None:
+        """Shares the time of a round out: that of a job to its members, the rest to all."""
+        names = {number: running.member.name for number, running in self._running.items()}
+        if not names:
+            return
+        rest_ms = max(0.0, spent_ms - sum(work.job_ms.values())) / len(names)
+        work.report.busy_ms = {
+            name: rest_ms + work.job_ms.get(number, 0.0) for number, name in names.items()
+        }
+
+    def close(self) -> None:
+        """Lets go of the log; what is in it stays for whoever goes on."""
+        self._reader.close()
+        os.close(self._lock)
+
+    def forget_former_logs(self) -> None:
+        """Frees the memory that the logs of former owners take up here."""
+        self._logs.forget()
+
+    def membership(self, name: str) -> Membership:
+        """The claims on a member."""
+        return Membership(name, self._claims_of(name), self._logs)
+
+
+def _arrival(handed: Handed, running: Running) -> Arrival:
+    running = replace(running, member=replace(handed.member, epoch=running.member.epoch))
+    if handed.place is not None:
+        running = running.at(handed.place)
+    return Arrival(running, handed.states, handed.last)
+
+
+def _no_rows(plan: WindowPlan) -> pa.Table:
+    return arrow_schema(plan.output.schema).empty_table()
+
+
+def _renumbered(table: pa.Table, number: int) -> pa.Table:
+    numbers = pa.array(np.full(table.num_rows, number, np.int32))
+    return table.set_column(table.schema.get_field_index(MEMBER), MEMBER, numbers)
+
+
+def _merge_alike(tables: Iterable[pa.Table]) -> list[pa.Table]:
+    """Tables with the same columns put together."""
+    found: dict[pa.Schema, list[pa.Table]] = defaultdict(list)
+    for table in tables:
+        if table.num_rows:
+            found[table.schema].append(table)
+    return [pa.concat_tables(alike) for alike in found.values()]

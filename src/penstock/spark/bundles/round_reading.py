@@ -1,0 +1,185 @@
+"""What a round reads: the new batches of each channel, and what members keep of their rows."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from penstock.kernels.partials import StateShape
+from penstock.spark.bundles.job import RoundJob
+from penstock.spark.bundles.running import Running
+from penstock.spark.channels.channel import Channel
+from penstock.spark.channels.manifest import Manifest
+from penstock.spark.sources.channel_reader import check_file
+
+_MEMBERS_OF_A_JOB = 300
+OnStep = Callable[[str], None]
+Partials = dict[StateShape, list[pa.Table]]
+Where = tuple[str, int]
+"""A channel, and the number of a batch in it."""
+
+
+@dataclass
+class Round:
+    """What a round has done: batches and rows read.
+
+    ``arrived_s`` is when the oldest of the rows it read entered the system, None if it read none.
+    ``busy_ms`` is the part of its time that each member has had.
+    """
+
+    batches: int = 0
+    rows: int = 0
+    arrived_s: float | None = None
+    busy_ms: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass
+class RoundWork:
+    """A round under way: how far members have come by it, and what they keep of its rows."""
+
+    reached: dict[int, Running]
+    report: Round = field(default_factory=Round)
+    partials: Partials = field(default_factory=lambda: defaultdict(list))
+    job_ms: dict[int, float] = field(default_factory=lambda: defaultdict(float))
+
+
+class RoundReader:
+    """Reads for groups of members that stand at the same place, one Spark job a group.
+
+    Large groups have several.
+    """
+
+    def __init__(
+        self,
+        session: SparkSession,
+        channel_of: Callable[[str], Channel],
+        max_rows: int,
+        on_step: OnStep,
+    ) -> None:
+        self._session = session
+        self._channel_of = channel_of
+        self._max_rows = max_rows
+        self._on_step = on_step
+        self._jobs: dict[frozenset[int], RoundJob] = {}
+        self._cores = session.sparkContext.defaultParallelism
+        self._pool = ThreadPoolExecutor(self._cores, thread_name_prefix="job")
+
+    def read(
+        self, work: RoundWork, channel: str, start: int, numbers: list[int]
+    ) -> dict[int, BaseException]:
+        """Adds what is new from a batch on to the work; what went wrong, by member."""
+        began_s = time.perf_counter()
+        try:
+            manifests = self._new_batches(channel, start)
+            files = self._check_files(channel, manifests)
+        except Exception as error:
+            return dict.fromkeys(numbers, error)
+        if not manifests:
+            return {}
+        rows = sum(manifest.rows for manifest in manifests)
+        failed = self._compute(work, files, rows, numbers) if files else {}
+        self._on_step("computed")
+        _report(work.report, manifests)
+        spent_ms = 1_000 * (time.perf_counter() - began_s)
+        for number in numbers:
+            work.job_ms[number] += spent_ms / len(numbers)
+            if number not in failed:
+                work.reached[number] = work.reached[number].after(manifests)
+        return failed
+
+    def _new_batches(self, channel: str, start: int) -> list[Manifest]:
+        found: list[Manifest] = []
+        rows = 0
+        for manifest in self._channel_of(channel).newer(start):
+            rows += manifest.rows
+            if found and rows > self._max_rows:
+                break
+            found.append(manifest)
+        return found
+
+    def _check_files(self, channel: str, manifests: Iterable[Manifest]) -> list[Path]:
+        log = self._channel_of(channel)
+        files = (file for manifest in manifests for file in manifest.files if file.rows)
+        return [check_file(log, file) for file in files]
+
+    def _compute(
+        self, work: RoundWork, files: list[Path], rows: int, numbers: list[int]
+    ) -> dict[int, BaseException]:
+        """Computes what members keep of the rows in some files; what went wrong, by member.
+
+        Hundreds of members are shared out to as many jobs as there are cores: what a job costs
+        however small it is, is then little beside its members' work.
+        """
+        count = min(self._cores, 1 + len(numbers) // _MEMBERS_OF_A_JOB)
+        parts = [numbers[at::count] for at in range(count)]
+        jobs = [self._job(work.reached, part) for part in parts]
+        failed: list[int] = []
+        errors: dict[int, BaseException] = {}
+        for part, found in zip(parts, self._run(jobs, files, rows), strict=True):
+            if isinstance(found, dict):
+                _add(work.partials, found)
+            elif len(part) == 1:
+                errors[part[0]] = found
+            else:
+                failed += part
+        return {**errors, **self._compute_halves(work, files, rows, failed)}
+
+    def _compute_halves(
+        self, work: RoundWork, files: list[Path], rows: int, numbers: list[int]
+    ) -> dict[int, BaseException]:
+        """Tries halves of members apart, until those are found that cannot be computed."""
+        half = len(numbers) // 2
+        parts = [part for part in (numbers[:half], numbers[half:]) if part]
+        found = [self._compute(work, files, rows, part) for part in parts]
+        return {number: error for errors in found for number, error in errors.items()}
+
+    def _run(
+        self, jobs: list[RoundJob], files: list[Path], rows: int
+    ) -> list[Partials | BaseException]:
+        if len(jobs) == 1:
+            return [_attempt(jobs[0], files, rows)]
+        return list(self._pool.map(lambda job: _attempt(job, files, rows), jobs))
+
+    def _job(self, running: Mapping[int, Running], numbers: Iterable[int]) -> RoundJob:
+        members = frozenset(numbers)
+        if members not in self._jobs:
+            for outdated in [other for other in self._jobs if other & members]:
+                self._jobs.pop(outdated).close()
+            plans = {number: running[number].plan for number in sorted(members)}
+            self._jobs[members] = RoundJob(self._session, plans)
+        return self._jobs[members]
+
+    def close(self) -> None:
+        """Lets go of what the tasks know."""
+        self._pool.shutdown()
+        for job in self._jobs.values():
+            job.close()
+        self._jobs.clear()
+
+
+def _attempt(job: RoundJob, files: list[Path], rows: int) -> Partials | BaseException:
+    try:
+        return job.run(files, rows)
+    except Exception as error:
+        return error
+
+
+def _add(partials: Partials, more: Partials) -> None:
+    for shape, tables in more.items():
+        partials[shape] += tables
+
+
+def _report(report: Round, manifests: list[Manifest]) -> None:
+    report.batches += len(manifests)
+    report.rows += sum(manifest.rows for manifest in manifests)
+    told = (manifest.arrived_s for manifest in manifests if manifest.rows)
+    arrived = [arrived_s for arrived_s in told if arrived_s is not None]
+    known = [] if report.arrived_s is None else [report.arrived_s]
+    report.arrived_s = min([*known, *arrived], default=None)
