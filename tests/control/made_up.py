@@ -6,6 +6,7 @@ from typing import Any
 
 from penstock.control.decisions import Assign, Forgive, Instruction
 from penstock.control.records import MoveRecord, NodeRecord, Submission, UnitRecord
+from penstock.control.returning import BringBack
 
 NOW_S = 1_000.0
 
@@ -70,6 +71,8 @@ def told(instruction: Instruction) -> str:
             return f"{unit.name} has been well"
         case Assign(unit, node, reason, is_restart):
             return f"{unit.name} {'again on' if is_restart else 'to'} {node}: {reason}"
+        case BringBack(unit, node, reason):
+            return f"{unit.name} back to {node}: {reason}"
         case _:
             why = f": {instruction.error}" if instruction.error else ""
             return f"move of {instruction.move.unit} {instruction.state}{why}"

@@ -46,6 +46,36 @@ def system(catalog: Catalog) -> System:
     return assembled(catalog.submissions())
 
 
+UNREAD = {"stream": "readings", "rows": {"malformed": 2}, "nothing_read": True, "text": "why"}
+
+
+class TestNothingCouldBeRead:
+    """Neither the input nor what reads it has finished."""
+
+    @pytest.fixture
+    def ended(self, running: Catalog) -> Catalog:
+        for name in ("readings", "peaks"):
+            running.report(name, 1, "finished")
+        return running
+
+    def test_its_state_and_the_reason(self, ended: Catalog) -> None:
+        found = fragments_answer(ended, system(ended), [UNREAD])
+        assert {one["name"]: (one["state"], one["error"]) for one in found} == {
+            "readings": ("unreadable", "why"),
+            "peaks": ("unreadable", "nothing could be read of readings"),
+        }
+        assert queries_answer(ended, system(ended), [UNREAD])[0]["state"] == "unreadable"
+        told = system_answer(ended, system(ended), [UNREAD])
+        assert {one["state"] for one in told["fragments"]} == {"unreadable"}
+        text = metrics_text(ended, system(ended), [UNREAD])
+        assert 'penstock_stream_nothing_read{stream="readings"} 1\n' in text
+
+    def test_rows_set_aside_alone_are_no_reason(self, ended: Catalog) -> None:
+        some = UNREAD | {"nothing_read": False}
+        found = fragments_answer(ended, system(ended), [some])
+        assert {one["state"] for one in found} == {"finished"}
+
+
 class TestNodes:
     def test_what_it_has_and_runs(self, running: Catalog) -> None:
         running.sample("a", 1.0, {"utilisation": 0.25, "memory_bytes": 700})
@@ -76,16 +106,22 @@ class TestNodes:
 
 class TestFragments:
     def test_where_they_are_and_how_they_do(self, running: Catalog) -> None:
-        peaks, readings = fragments_answer(running)
+        peaks, readings = fragments_answer(running, system(running))
         assert peaks == {
             "name": "peaks",
             "kind": "fragment",
             "node": "b",
+            "belongs": "b",
             "state": "starting",
+            "notes": [],
+            "limit_s": None,
+            "late": False,
             "epoch": 1,
             "error": "",
             "restarts": 0,
             "restarts_at_most": 3,
+            "since": None,
+            "untimed": False,
             "measured": {},
         }
         assert (readings["kind"], readings["node"], readings["state"]) == ("intake", "a", "running")
@@ -94,23 +130,59 @@ class TestFragments:
         self, running: Catalog
     ) -> None:
         running.report("peaks", 1, "finished", measured={"rows_out": 7})
-        assert fragments_answer(running)[0]["measured"] == {"rows_out": 7}
+        assert fragments_answer(running, system(running))[0]["measured"] == {"rows_out": 7}
 
     def test_what_a_former_owner_said_is_not_the_state(self, running: Catalog) -> None:
         running.report("peaks", 1, "running")
-        assert fragments_answer(running)[0]["state"] == "running"
+        assert fragments_answer(running, system(running))[0]["state"] == "running"
         running.assign(running.units()[0], "a")
-        assert fragments_answer(running)[0]["state"] == "starting"
+        assert fragments_answer(running, system(running))[0]["state"] == "starting"
+
+    def test_one_whose_node_is_not_up_waits_whatever_was_said_last(self, running: Catalog) -> None:
+        running.report("peaks", 1, "running")
+        join(running, "b", for_s=-1.0)
+        peaks = fragments_answer(running, system(running))[0]
+        assert (peaks["state"], peaks["notes"]) == (
+            "waiting",
+            ["waits for node b, which is not up"],
+        )
+
+    def test_one_that_is_away_says_when_it_goes_back(self, running: Catalog) -> None:
+        running.assign(running.units()[0], "a", lost_s=1.0, belongs="b")
+        running.report("peaks", 2, "running")
+        peaks = fragments_answer(running, system(running))[0]
+        assert (peaks["node"], peaks["belongs"]) == ("a", "b")
+        assert peaks["notes"] == ["runs on a until node b has been up for 30 s"]
+
+    def test_one_that_comes_later_than_it_may(self, catalog: TroubledCatalog) -> None:
+        catalog.add(
+            {**vars(submission()), "max_latency_us": 3_000_000},
+            [UnitRecord("peaks", "fragment", 1)],
+        )
+        join(catalog, "a")
+        catalog.assign(catalog.units()[0], "a")
+        catalog.report("peaks", 1, "running")
+        measured = {"latency_p50_s": 1.0, "waiting_s": 142.0, "batch_ms": 142_000.0}
+        numbers = {"utilisation": 0.97, "fragments": {"peaks": measured}}
+        catalog.sample("a", 1.0, numbers)
+        (peaks,) = fragments_answer(catalog, system(catalog))
+        assert (peaks["late"], peaks["limit_s"]) == (True, 3.0)
+        assert peaks["notes"] == [
+            "results take 142 s instead of 3 s: node a is overloaded, 97% of its cores in use"
+        ]
+        assert 'penstock_fragment_late{fragment="peaks",node="a"} 1\n' in metrics_text(
+            catalog, system(catalog)
+        )
 
     def test_measurements_are_those_of_the_present_node(self, running: Catalog) -> None:
         """One that has died has left its last ones behind."""
         running.sample("a", 1.0, {"fragments": {"peaks": {"rows_in": 5}}})
         running.sample("b", 2.0, {"fragments": {"peaks": {"rows_in": 7}}})
-        assert fragments_answer(running)[0]["measured"] == {"rows_in": 7}
+        assert fragments_answer(running, system(running))[0]["measured"] == {"rows_in": 7}
         running.assign(running.units()[0], "a")
-        assert fragments_answer(running)[0]["measured"] == {"rows_in": 5}
+        assert fragments_answer(running, system(running))[0]["measured"] == {"rows_in": 5}
         running.sample("a", 3.0, {})
-        assert fragments_answer(running)[0]["measured"] == {}
+        assert fragments_answer(running, system(running))[0]["measured"] == {}
 
 
 class TestQueries:
@@ -120,6 +192,15 @@ class TestQueries:
                 "name": "ami",
                 "queries": ["peaks"],
                 "fragments": ["readings", "peaks"],
+                "begins": [
+                    {
+                        "fragment": "peaks",
+                        "queries": ["peaks"],
+                        "from": "start",
+                        "since": None,
+                        "untimed": False,
+                    }
+                ],
                 "nodes": ["a", "b"],
                 "state": "starting",
             }
@@ -206,6 +287,12 @@ class TestMetrics:
             'penstock_node_utilisation_ratio{node="a"} 0.25\n'
             'penstock_node_utilisation_ratio{node="b"} 0.0\n'
         )
+
+    def test_what_could_not_be_used_is_counted(self, running: Catalog) -> None:
+        aside = [UNREAD | {"rows": {"late": 3, "skipped": 1}}]
+        text = metrics_text(running, system(running), aside)
+        assert 'penstock_stream_set_aside_rows{stream="readings",kind="late"} 3\n' in text
+        assert 'penstock_stream_set_aside_rows{stream="readings",kind="skipped"} 1\n' in text
 
     def test_every_line_is_a_sample_and_every_family_stands_together(
         self, running: Catalog

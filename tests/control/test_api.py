@@ -52,6 +52,17 @@ def submit(api: Api, name: str = "ami", text: str = AMI, **told: object) -> Any:
     return api.ask("POST", "/api/queries", json={"name": name, "kind": kind, "text": text, **told})
 
 
+def begins(query: str) -> dict[str, object]:
+    """What is said of a query that counts from the first row on."""
+    return {
+        "fragment": query,
+        "queries": [query],
+        "from": "start",
+        "since": None,
+        "untimed": False,
+    }
+
+
 def told(answer: Any) -> tuple[int, int, str]:
     """Status, exit code and text of a refusal; that is all a client needs."""
     body = answer.json()
@@ -66,10 +77,20 @@ class TestAsking:
         answer = submit(api, max_latency_us=3_000_000)
         assert (answer.status_code, answer.json()) == (
             201,
-            {"name": "ami", "fragments": ["readings", "peaks"], "unread": []},
+            {
+                "name": "ami",
+                "fragments": ["readings", "peaks"],
+                "unread": [],
+                "begins": [begins("peaks")],
+            },
         )
         answer = submit(api, "top", "SELECT home FROM peaks")
-        assert answer.json() == {"name": "top", "fragments": ["top"], "unread": []}
+        assert answer.json() == {
+            "name": "top",
+            "fragments": ["top"],
+            "unread": [],
+            "begins": [begins("top")],
+        }
         (first, second) = api.ask("GET", "/api/queries").json()
         assert (first["name"], first["fragments"]) == ("ami", ["readings", "peaks"])
         assert (second["name"], second["queries"], second["state"]) == ("top", ["top"], "starting")

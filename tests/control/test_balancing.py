@@ -84,7 +84,7 @@ class System:
                 spent[name] += 2_000 * load[min(at, PERIODS - 1)]
 
     def moves(self) -> set[tuple[str, str]]:
-        return {(one.unit, one.target) for one in self.catalog.moves()}
+        return {(move.unit, move.target) for move in self.catalog.moves()}
 
 
 def up_and_down(high: float, low: float) -> list[float]:
@@ -174,7 +174,7 @@ def test_suggestions_move_nothing(tmp_path: Path, catalog: TroubledCatalog) -> N
     system.measure(**BURSTS)
     system.balancer.tick(system.now_s)
     assert not system.moves()
-    told = [one for one in catalog.events() if one.kind == "suggest"]
+    told = [event for event in catalog.events() if event.kind == "suggest"]
     assert len(told) == 2
     assert all(one.text.startswith("to n2: correlation with the rest of n1") for one in told)
 
@@ -195,7 +195,7 @@ def test_a_plan_that_takes_too_long_is_thrown_away(system: System) -> None:
     system.planners.holds_back = True
     for after_s in (0.0, 14.9, 15.1, 18.0):
         system.balancer.tick(system.now_s + after_s)
-    told = [one for one in system.catalog.events() if one.kind == "late plan"]
+    told = [event for event in system.catalog.events() if event.kind == "late plan"]
     assert [one.text for one in told] == ["no plan after 15 s; everything stays where it is"]
     assert len(system.planners.waiting) == 1, "no other is asked for meanwhile"
     system.planners.let()
@@ -212,7 +212,7 @@ def test_a_plan_for_what_has_changed_meanwhile_is_thrown_away(system: System) ->
     system.measure(**BURSTS)
     system.planners.holds_back = True
     system.balancer.tick(system.now_s)
-    moved = next(one for one in system.catalog.units() if one.name == "a")
+    moved = next(unit for unit in system.catalog.units() if unit.name == "a")
     system.catalog.assign(moved, "n2")
     system.planners.let()
     system.balancer.tick(system.now_s + 0.5)

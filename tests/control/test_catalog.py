@@ -111,7 +111,7 @@ class TestPreparing:
         processes = [
             subprocess.Popen([*command, name], stderr=subprocess.PIPE, text=True) for name in "abc"
         ]
-        assert [one.communicate(timeout=60)[1] for one in processes] == [""] * 3
+        assert [process.communicate(timeout=60)[1] for process in processes] == [""] * 3
         catalog = Catalog(url)
         told = [(event.subject, event.text) for event in catalog.events()]
         for name in "abc":
@@ -190,7 +190,7 @@ class TestSubmissions:
         for name in "qr":
             catalog.add_moves([begun(name)])
         catalog.drop(2)
-        assert [(one.name, one.is_dropped) for one in catalog.units()] == [
+        assert [(unit.name, unit.is_dropped) for unit in catalog.units()] == [
             ("q", False),
             ("r", True),
         ]
@@ -356,8 +356,8 @@ class TestStories:
         ]
         assert told[3].numbers == {"rate": 3}
         assert told[0].at_s == pytest.approx(time.time(), abs=60)
-        assert [one.id for one in catalog.events(after=3)] == [4, 5]
-        assert [one.id for one in catalog.events(last=2)] == [4, 5]
+        assert [event.id for event in catalog.events(after=3)] == [4, 5]
+        assert [event.id for event in catalog.events(last=2)] == [4, 5]
         assert catalog.events(after=5) == ()
 
     def test_the_oldest_are_forgotten(
@@ -366,7 +366,7 @@ class TestStories:
         monkeypatch.setattr(module, "_KEPT_EVENTS", 3)
         for k in range(8):
             catalog.tell("move", "q", f"text {k}")
-        assert [one.text for one in catalog.events()] == ["text 5", "text 6", "text 7"]
+        assert [event.text for event in catalog.events()] == ["text 5", "text 6", "text 7"]
 
     def test_every_node_has_its_series(
         self, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
@@ -375,7 +375,7 @@ class TestStories:
         catalog.sample("b", 0.0, {"cpu": 9})
         for k in range(8):
             catalog.sample("a", float(k), {"cpu": k})
-        assert [one["cpu"] for one in catalog.samples("a", 10)] == [5, 6, 7]
+        assert [sample["cpu"] for sample in catalog.samples("a", 10)] == [5, 6, 7]
         assert catalog.samples("a", 1) == [{"at_s": 7.0, "cpu": 7}]
         assert catalog.samples("b", 10) == [{"at_s": 0.0, "cpu": 9}]
 

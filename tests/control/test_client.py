@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from copy import copy
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -87,6 +88,18 @@ class TestAskingNobody:
             "Its queries go on without it. Start it again with penstock up."
         )
 
+    def test_one_that_was_stopped_is_not_said_to_go_on(self, tmp_path: Path) -> None:
+        home = Home(tmp_path)
+        home.prepare()
+        home.tell_address(Address("http://127.0.0.1:1", 1))
+        made = Client.of(home)
+        assert "Its queries go on without it." in str(failure(made.system))
+        home.tell_stopped(True)
+        assert str(failure(made.system)) == (
+            f"the system in {tmp_path} has been stopped. penstock up goes on where it stopped."
+        )
+        made.close()
+
     def test_a_folder_without_a_system(self, tmp_path: Any) -> None:
         home = Home(tmp_path)
         assert "no controller has been started" in str(failure(lambda: Client.of(home)))
@@ -99,9 +112,15 @@ class TestRefusals:
         ("code", "kind"), [(1, InputError), (2, UsageError), (3, UnreachableError), (4, RunError)]
     )
     def test_they_are_raised_as_what_they_are(self, code: int, kind: type[PenstockError]) -> None:
-        told = {"text": "no node c. There are a, b.", "exit_code": code, "error": "", "hint": ""}
+        told = {
+            "text": "no node c. There are a, b.",
+            "exit_code": code,
+            "error": "no node c",
+            "hint": "There are a, b.",
+        }
         error = failure(answering(httpx.Response(400, json=told)).system)
         assert type(error) is kind
+        assert (error.what, error.hint) == ("no node c", "There are a, b.")
         assert (str(error), error.exit_code) == ("no node c. There are a, b.", code)
 
     @pytest.mark.parametrize(
@@ -188,6 +207,7 @@ class TestAsking:
                 "text": "SELECT 1",
                 "folder": "/data",
                 "max_latency_us": 5,
+                "start": "now",
             },
             [{"fragment": "q", "node": "b"}],
         ]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from control.made_up import NOW_S, dead, failed, move, node, running, told, unit
-from penstock.control.decisions import HEALTHY_AFTER_S, decide, may_start
+from penstock.control.decisions import HEALTHY_AFTER_S, Assign, decide, may_start
 from penstock.control.records import MoveRecord, NodeRecord, UnitRecord
+from penstock.control.returning import AWAITED_AT_START_S, AWAITED_WITH_PINS_S, STEADY_AFTER_S
 
 A, B, C = node("a"), node("b"), node("c")
 
@@ -19,8 +21,9 @@ def decided(
     nodes: Iterable[NodeRecord] = (A, B),
     moves: Iterable[MoveRecord] = (),
     now_s: float = NOW_S,
+    began_s: float = 0.0,
 ) -> list[str]:
-    return [told(one) for one in decide([*units], [*nodes], [*moves], now_s)]
+    return [told(one) for one in decide([*units], [*nodes], [*moves], now_s, began_s)]
 
 
 class TestPlacing:
@@ -76,7 +79,10 @@ class TestPlacing:
         assert decided([again]) == ["q to a: node z fell silent"]
 
     def test_or_elsewhere_while_that_is_not_there(self) -> None:
-        assert decided([unit("q", pinned="b")], [A, dead("b")]) == ["q to a: new"]
+        longer_s = NOW_S + AWAITED_WITH_PINS_S
+        assert decided([unit("q", pinned="b")], [A, dead("b")]) == []
+        a = node("a", lease_until_s=longer_s + 5)
+        assert decided([unit("q", pinned="b")], [a, dead("b")], now_s=longer_s) == ["q to a: new"]
         assert decided([unit("q", pinned="z")]) == ["q to a: new"]
 
 
@@ -113,6 +119,92 @@ class TestFailover:
         assert decided([waited], [dead("a"), dead("b"), C]) == ["q to c: node b fell silent"]
         stopped = unit("q", "b", 2, previous="a", released_epoch=1)
         assert decided([stopped], [A, dead("b"), C]) == ["q to a: node b fell silent"]
+
+    def test_what_is_pinned_waits_for_its_node_and_then_goes_elsewhere_for_a_while(self) -> None:
+        pinned = running("q", "c", pinned="c")
+        assert decided([pinned], [A, dead("c")]) == []
+        later_s = NOW_S + AWAITED_WITH_PINS_S
+        a = node("a", lease_until_s=later_s + 5)
+        assert decided([pinned], [a, dead("c")], now_s=later_s) == ["q to a: node c fell silent"]
+
+    def test_it_is_remembered_where_they_belong(self) -> None:
+        def belongs(unit: UnitRecord) -> str | None:
+            (given,) = decide([unit], [A, dead("c")], [], NOW_S + 4, began_s=0.0)
+            assert isinstance(given, Assign)
+            return given.belongs
+
+        assert belongs(running("q", "c")) == "c"
+        assert belongs(running("q", "c", belongs="b")) == "b", "it was on c for a while only"
+        assert belongs(running("q", "c", pinned="a")) is None, "it comes to where it is pinned"
+        assert belongs(failed("q", "a", belongs="c")) == "c"
+
+
+class TestAtTheStartOfTheSystem:
+    """Nodes were stopped with the whole system, and are started with it, one after the other."""
+
+    LEFT = node("b", lease_until_s=0.0)
+
+    def test_units_wait_for_their_node(self) -> None:
+        stopped = running("q", "b", released_epoch=1)
+        assert decided([stopped], [A, self.LEFT], began_s=NOW_S - 5) == []
+        assert decided([stopped], [A, B], began_s=NOW_S - 5) == ["q to b: node b had stopped it"]
+
+    def test_but_not_for_ever(self) -> None:
+        stopped = running("q", "b", released_epoch=1)
+        assert decided([stopped], [A, self.LEFT], began_s=NOW_S - AWAITED_AT_START_S) == [
+            "q to a: node b fell silent"
+        ]
+
+    def test_nor_for_a_node_that_dies_afterwards(self) -> None:
+        assert decided([running("q", "b")], [A, dead("b")], began_s=NOW_S - 5) == [
+            "q to a: node b fell silent"
+        ]
+
+
+class TestGoingBack:
+    STEADY = node("b", joined_s=NOW_S - STEADY_AFTER_S)
+
+    def test_once_its_node_has_been_up_for_a_while(self) -> None:
+        away = running("q", "a", 2, belongs="b")
+        assert decided([away], [A, self.STEADY]) == ["q back to b: node b is back"]
+        assert decided([away], [A, node("b", joined_s=NOW_S - STEADY_AFTER_S + 1)]) == []
+        assert decided([away], [A, dead("b")]) == []
+        assert decided([away], [A]) == []
+
+    def test_even_if_it_has_failed_where_it_is(self) -> None:
+        away = failed("q", "a", 2, belongs="b", restarts=3)
+        assert decided([away], [A, self.STEADY]) == ["q back to b: node b is back"]
+
+    def test_a_few_at_a_time(self) -> None:
+        away = [running(name, "a", 2, belongs="b") for name in "qrst"]
+        assert len(decided(away, [A, self.STEADY])) == 2
+        begun = move("q", numbers={"by": "return"})
+        assert decided(away, [A, self.STEADY], [begun]) == ["r back to b: node b is back"]
+
+    def test_a_few_times(self) -> None:
+        away = running("q", "a", 2, belongs="b", returns=3)
+        assert decided([away], [A, self.STEADY]) == []
+        rested = running("q", "a", 2, belongs="b", returns=3, since_s=NOW_S - HEALTHY_AFTER_S)
+        assert decided([rested], [A, self.STEADY]) == ["q has been well"]
+
+    @pytest.mark.parametrize(
+        "told",
+        [{"state": "finished"}, {"is_dropped": True}, {"state": "waiting"}, {"belongs": "a"}],
+    )
+    def test_only_what_runs_elsewhere(self, told: dict[str, Any]) -> None:
+        assert decided([running("q", "a", 2, **{"belongs": "b", **told})], [A, self.STEADY]) == []
+
+    def test_what_could_not_go_back_still_belongs_there(self) -> None:
+        there, moving = failed("q", "b", 3, previous="a"), move(state="moving")
+        home = replace(moving, numbers={"by": "return"})
+        back = [decide([there], [A, B], [one], NOW_S)[0] for one in (moving, home)]
+        assert [one.belongs for one in back if isinstance(one, Assign)] == [None, "b"]
+
+    def test_what_people_move_stays_where_they_want_it(self) -> None:
+        asked = move(is_warm=True, source="a", target="c")
+        given = decide([running("q", "a", 2, belongs="b")], [A, B, C], [asked], NOW_S)[0]
+        assert isinstance(given, Assign)
+        assert (given.node, given.belongs) == ("c", None)
 
 
 class TestRestarting:

@@ -10,9 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from control.world import UnsafeError, World
+from control.world import LEASE_S, UnsafeError, World
 from penstock.control.decisions import Assign, ChangeMove, Instruction, decide, may_start
 from penstock.control.records import MoveRecord, NodeRecord, UnitRecord
+from penstock.control.returning import (
+    AWAITED_AT_START_S,
+    AWAITED_WITH_PINS_S,
+    RETURNS_AT_MOST,
+    BringBack,
+)
 
 STEPS = 200
 
@@ -51,6 +57,42 @@ def test_the_world_is_lively() -> None:
     story = "\n".join(line for world in worlds for line in world.story)
     for event in ("dies", "leaves", "hangs", "comes back", "finishes", "dropped", "had stopped it"):
         assert event in story
+    assert "brings" in story
+    returned = [move for world in worlds for move in world.moves.values() if move.by == "return"]
+    assert sum(move.state == "done" for move in returned) > 3
+
+
+def test_a_clean_restart_leaves_everything_where_it_was() -> None:
+    """Whichever node is there first, and however long the others take, within reason."""
+    for seed in range(20):
+        rng = random.Random(seed)
+        world = World(rng.choice, units=3)
+        world.settle()
+        before = {name: unit.node for name, unit in world.units.items()}
+        world.the_system_is_restarted()
+        names = list(world.processes)
+        for name in rng.sample(names, len(names)):
+            world.pass_quietly(rng.uniform(0.0, AWAITED_AT_START_S / 4))
+            world._boot(name)
+        world.settle()
+        world.check_settled()
+        assert {name: unit.node for name, unit in world.units.items()} == before
+
+
+def test_what_failed_over_goes_back_but_not_for_ever_to_a_node_that_flaps() -> None:
+    world = World(random.Random(1).choice, units=1, nodes=2)
+    world.units["q"] = replace(world.units["q"], pinned="b")
+    world.settle()
+    assert world.units["q"].node == "b"
+    for _ in range(10):
+        world.processes["b"] = None
+        world.pass_quietly(LEASE_S + AWAITED_WITH_PINS_S + 10)
+        assert world.units["q"].node == "a"
+        world._boot("b")
+        world.settle()
+    returns = [move for move in world.moves.values() if move.by == "return"]
+    assert len(returns) == RETURNS_AT_MOST
+    assert (world.units["q"].node, world.units["q"].belongs) == ("a", "b")
 
 
 def test_a_repeated_decision_does_no_harm() -> None:
@@ -80,7 +122,8 @@ def stubborn(unit: UnitRecord, nodes: Iterable[NodeRecord], now_s: float) -> boo
 
 
 Decide = Callable[
-    [Sequence[UnitRecord], Sequence[NodeRecord], Sequence[MoveRecord], float], list[Instruction]
+    [Sequence[UnitRecord], Sequence[NodeRecord], Sequence[MoveRecord], float, float],
+    list[Instruction],
 ]
 
 
@@ -89,9 +132,10 @@ def hasty(
     nodes: Sequence[NodeRecord],
     moves: Sequence[MoveRecord],
     now_s: float,
+    began_s: float,
 ) -> list[Instruction]:
     """Hands on what the owner before the last may be running still."""
-    return decide([replace(unit, previous=None) for unit in units], nodes, moves, now_s)
+    return decide([replace(unit, previous=None) for unit in units], nodes, moves, now_s, began_s)
 
 
 def without(kind: type[Instruction], word: str) -> Decide:
@@ -102,8 +146,9 @@ def without(kind: type[Instruction], word: str) -> Decide:
         nodes: Sequence[NodeRecord],
         moves: Sequence[MoveRecord],
         now_s: float,
+        began_s: float,
     ) -> list[Instruction]:
-        made = decide(units, nodes, moves, now_s)
+        made = decide(units, nodes, moves, now_s, began_s)
         return [one for one in made if not (isinstance(one, kind) and word in str(one))]
 
     return decided
@@ -118,6 +163,7 @@ def without(kind: type[Instruction], word: str) -> Decide:
         ({"decide": without(Assign, "fell silent")}, "does not run"),
         ({"decide": without(Assign, "started again")}, "does not run"),
         ({"decide": without(Assign, "had stopped it")}, "does not run"),
+        ({"decide": without(BringBack, "is back")}, "has not come back"),
         ({"decide": without(ChangeMove, "state='failed'")}, "is still open"),
         ({"decide": without(ChangeMove, "state='done'")}, "is still open"),
     ],
@@ -128,6 +174,7 @@ def without(kind: type[Instruction], word: str) -> Decide:
         "no failover",
         "no restart",
         "no new epoch",
+        "no return",
         "no bad end",
         "no good end",
     ],
@@ -135,7 +182,7 @@ def without(kind: type[Instruction], word: str) -> Decide:
 def test_broken_rules_are_noticed(broken: dict[str, Decide], noticed: str) -> None:
     def problem(seed: int) -> str:
         try:
-            lived(World(random.Random(seed).choice, **broken), STEPS)  # type: ignore[arg-type]
+            lived(World(random.Random(seed).choice, 3, 4, **broken), 2 * STEPS)  # type: ignore[arg-type]
         except UnsafeError as error:
             return str(error)
         return ""

@@ -45,7 +45,7 @@ class HandOver:
     def look(self) -> None:
         """The controller sees that the target is ready; it has two things to write down."""
         self.world.a_controller_looks()
-        assert [type(one) for one in self.world.plans[0]] == [Assign, ChangeMove]
+        assert [type(plan) for plan in self.world.plans[0]] == [Assign, ChangeMove]
 
     def assign(self) -> None:
         self.world._carry_out(self.world.plans[0].pop(0))

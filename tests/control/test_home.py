@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -159,3 +159,28 @@ def test_an_empty_token_lets_nobody_in(home: Home, text: str) -> None:
     with pytest.raises(UnreachableError) as error:
         home.token()
     assert str(error.value) == f"there is no system in {home.path}: its token is empty. {HINT}"
+
+
+@pytest.mark.parametrize("work", [Home.prepare, lambda home: home.starting().__enter__()])
+def test_a_folder_that_cannot_be_written(tmp_path: Path, work: Callable[[Home], object]) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError) as error:
+        work(Home(tmp_path / "file" / "system"))
+    assert str(error.value) == (
+        f"the system's folder {tmp_path}/file/system cannot be written: Not a directory. "
+        "Choose another with --home, or make room or rights for this one."
+    )
+
+
+def test_the_port_is_kept(home: Home) -> None:
+    assert home.port is None
+    home.keep_port(7_401)
+    assert home.port == 7_401
+
+
+def test_whether_somebody_has_stopped_it(home: Home) -> None:
+    assert not home.is_stopped
+    home.tell_stopped(True)
+    assert home.is_stopped
+    home.tell_stopped(False)
+    assert not home.is_stopped

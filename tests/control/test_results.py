@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from control.rows import RowWriter
-from penstock.control import results as module
 from penstock.control.results import Results, read_results
 from penstock.errors import RunError
 from penstock.spark.channels.channel import Channel
@@ -158,7 +157,7 @@ def test_rows_freed_while_they_are_read_are_passed_over(
     for value in range(3):
         writer.write(value)
     channel = writer.channel
-    read = module.pq.read_table
+    read = pq.read_table
     freed: list[range] = []
 
     def read_late(path: Path, columns: list[str]) -> pa.Table:
@@ -166,7 +165,7 @@ def test_rows_freed_while_they_are_read_are_passed_over(
             freed.append(channel.free(range(3), 2))
         return read(path, columns=columns)
 
-    monkeypatch.setattr(module.pq, "read_table", read_late)
+    monkeypatch.setattr(pq, "read_table", read_late)
     found = read_results(channel, ["x"], 0, 100, 0.0, time.sleep)
     assert found.rows is not None
     assert (found.rows.to_pydict(), found.next) == ({"x": [2]}, 3)

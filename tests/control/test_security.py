@@ -55,6 +55,8 @@ def test_the_walk_is_complete(api: Api) -> None:
         ("GET", "/api/system"),
         ("GET", "/api/nodes"),
         ("GET", "/api/nodes/{name}/series"),
+        ("GET", "/api/set_aside"),
+        ("GET", "/api/streams/{name}/dead_letters"),
         ("GET", "/api/queries"),
         ("POST", "/api/queries"),
         ("DELETE", "/api/queries/{name}"),

@@ -64,9 +64,9 @@ def test_it_says_where_it_is(served: Served) -> None:
 def test_only_this_machine_can_reach_it(served: Served) -> None:
     port = int(served.client.url.rpartition(":")[2])
     listening = [
-        one.laddr.ip
-        for one in psutil.Process().net_connections("inet")
-        if one.status == psutil.CONN_LISTEN and one.laddr.port == port
+        connection.laddr.ip
+        for connection in psutil.Process().net_connections("inet")
+        if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port
     ]
     assert listening == ["127.0.0.1"]
 
@@ -102,6 +102,15 @@ def test_what_the_command_line_needs(served: Served) -> None:
         "name": "ami",
         "fragments": ["readings", "peaks"],
         "unread": [],
+        "begins": [
+            {
+                "fragment": "peaks",
+                "queries": ["peaks"],
+                "from": "start",
+                "since": None,
+                "untimed": False,
+            }
+        ],
     }
     with pytest.raises(InputError, match="ami is already running"):
         client.submit("ami", "yaml", AMI, ".")

@@ -65,6 +65,16 @@ class TestUnits:
         assert system.queries == {"peaks": 1}
         assert system.deployments[1].name == "ami"
 
+    def test_a_stream_that_is_written_in_the_same_way_is_one(self) -> None:
+        lows = AMI.replace("peaks", "lows").replace("kwh > 3", "kwh < 1")
+        system = made(AMI, lows, lows.replace("lows", "others"))
+        assert summary(system)["lows"] == "fragment of 2 < readings"
+        assert summary(system)["others"] == "fragment of 3 < readings"
+        assert [name for name, unit in system.units.items() if unit.kind == "intake"] == [
+            "readings"
+        ]
+        assert system.readers(1) == ("lows", "others")
+
     def test_a_query_of_one_deployment_may_read_another(self) -> None:
         text = "queries:\n  many: SELECT home FROM peaks WHERE kwh > 5\n"
         assert summary(made(AMI, text))["many"] == "fragment of 2 < peaks"
@@ -84,7 +94,7 @@ class TestUnits:
     def test_every_result_goes_into_a_channel(self) -> None:
         """Otherwise a later query could not read it, and nobody could fetch it."""
         fragments = [unit.fragment for unit in made(AMI, PER_HOME).units.values()]
-        assert all(one.is_read for one in fragments if one is not None)
+        assert all(fragment.is_read for fragment in fragments if fragment is not None)
 
     def test_a_stream_nobody_reads_is_known_but_not_brought_in(self) -> None:
         text = AMI.replace("queries:", "  idle: {source: {generate: meters, days: 1}}\nqueries:")
@@ -106,15 +116,29 @@ class TestUnits:
             "  tops: {sql: SELECT home FROM peaks, on: b}",
         )
         units = made(text).units.values()
-        assert {one.name: (one.reads, one.on) for one in units if one.fragment} == {
+        assert {unit.name: (unit.reads, unit.on) for unit in units if unit.fragment} == {
             "peaks": (("readings",), "a"),
             "tops": (("peaks",), "b"),
         }
 
-    def test_kafka_needs_no_intake(self) -> None:
-        system = made(KAFKA)
-        assert summary(system) == {"peaks": "fragment of 1"}
-        assert set(system.streams) == {"peaks"}
+    def test_a_topic_is_brought_in_once_for_all_who_read_it(self) -> None:
+        other = KAFKA.replace("peaks:", "lows:")
+        system = made(KAFKA, other, "SELECT home FROM readings")
+        assert summary(system) == {
+            "readings": "intake of 1",
+            "peaks": "fragment of 1 < readings",
+            "lows": "fragment of 2 < readings",
+            "s3": "fragment of 3 < readings",
+        }
+        assert set(system.streams) == {"readings", "peaks", "lows", "s3"}
+        assert system.readers(1) == ("lows", "s3")
+
+    def test_rows_of_a_running_topic_have_no_order(self) -> None:
+        text = "streams:\n  retimed: {from: readings, event_time: ts, lateness: 1s}\n"
+        text += "queries:\n  q: SELECT ts FROM retimed\n"
+        assert "reads readings, a running result: its rows have no one order" in refused(
+            KAFKA, text
+        )
 
     def test_where_a_query_is_written_to_run(self) -> None:
         text = AMI.replace(
@@ -168,19 +192,13 @@ class TestStreams:
         assert system.readers(1) == ("s2", "s3")
         assert system.readers(2) == ()
 
-    def test_who_reads_the_same_topic_is_no_reader(self) -> None:
-        other = KAFKA.replace("peaks:", "lows:")
-        system = made(KAFKA, other)
-        assert summary(system) == {"peaks": "fragment of 1", "lows": "fragment of 2"}
-        assert system.readers(1) == system.readers(2) == ()
-
 
 class TestRefusals:
     def test_a_name_that_is_taken(self) -> None:
         taken = "is called like {0} of the running system. Rename one of them."
-        assert refused(AMI, AMI) == (
+        assert refused(AMI, AMI.replace("days: 1", "days: 2")) == (
             "s2.yaml, line 3:\n"
-            "      readings: {source: {generate: meters, days: 1}, lateness: 2min}\n"
+            "      readings: {source: {generate: meters, days: 2}, lateness: 2min}\n"
             "      ^^^^^^^^\n"
             f"stream readings {taken.format('readings')}"
         )

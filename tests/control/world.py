@@ -15,6 +15,12 @@ from typing import Any, TypeVar
 from penstock.control import decisions
 from penstock.control.decisions import RESTARTS_AT_MOST, Assign, Forgive, Instruction
 from penstock.control.records import MoveRecord, NodeRecord, UnitRecord
+from penstock.control.returning import (
+    AWAITED_AT_START_S,
+    RETURNS_AT_MOST,
+    STEADY_AFTER_S,
+    BringBack,
+)
 
 LEASE_S = 5.0
 _T = TypeVar("_T")
@@ -56,8 +62,12 @@ class World:
     ) -> None:
         self.choose = choose
         self.now_s = 0.0
+        self.began_s = 0.0
         self.story: list[str] = []
-        self.units = {name: UnitRecord(name, "fragment", 1) for name in "qrs"[:units]}
+        pins = [*[None] * 8, *"abcd"[:nodes]]
+        self.units = {
+            name: UnitRecord(name, "fragment", 1, pinned=choose(pins)) for name in "qrs"[:units]
+        }
         self.nodes: dict[str, NodeRecord] = {}
         self.moves: dict[int, MoveRecord] = {}
         self.processes: dict[str, Process | None] = dict.fromkeys("abcd"[:nodes])
@@ -88,6 +98,7 @@ class World:
             epoch=there.epoch + 1,
             previous=given.unit.node,
             restarts=there.restarts + given.is_restart,
+            belongs=given.belongs,
         )
         self._tell(f"{there.name} to {given.node}, epoch {there.epoch + 1}: {given.reason}")
 
@@ -109,6 +120,9 @@ class World:
             return
         if isinstance(instruction, Forgive):
             return
+        if isinstance(instruction, BringBack):
+            self._bring_back(instruction)
+            return
         told: dict[str, Any] = {"state": instruction.state}
         if instruction.error:
             told["error"] = instruction.error
@@ -117,6 +131,24 @@ class World:
             return
         self._tell(f"move {number} {instruction.state} {instruction.error}")
         self.moves[number] = replace(self.moves[number], **told)
+
+    def _bring_back(self, wanted: BringBack) -> None:
+        seen, there = wanted.unit, self.units[wanted.unit.name]
+        if there.epoch != seen.epoch or there.returns != seen.returns or there.node is None:
+            return
+        self.units[there.name] = replace(there, returns=there.returns + 1)
+        number = len(self.moves) + 1
+        self._tell(f"move {number} brings {there.name} back to {wanted.node}")
+        self.moves[number] = MoveRecord(
+            number,
+            there.name,
+            there.node,
+            wanted.node,
+            "preparing",
+            False,
+            self.now_s,
+            numbers={"by": "return"},
+        )
 
     # What processes do.
 
@@ -127,9 +159,16 @@ class World:
         self._join(process)
 
     def _join(self, process: Process) -> None:
-        until_s = process.lease_until_s
-        record = NodeRecord(process.node, 1, 1 << 30, process.incarnation, lease_until_s=until_s)
-        self.nodes[process.node] = record
+        known = self.nodes.get(process.node)
+        is_same = known is not None and known.incarnation == process.incarnation
+        self.nodes[process.node] = NodeRecord(
+            process.node,
+            1,
+            1 << 30,
+            process.incarnation,
+            lease_until_s=process.lease_until_s,
+            joined_s=known.joined_s if known is not None and is_same else self.now_s,
+        )
 
     def _has_lease(self, process: Process) -> bool:
         return process.lease_until_s > self.now_s
@@ -230,7 +269,11 @@ class World:
             self._warm(process, works=self.choose((True, True, True, True, False)))
 
     def _awake(self) -> list[Process]:
-        return [one for one in self.processes.values() if one is not None and not one.is_frozen]
+        return [
+            process
+            for process in self.processes.values()
+            if process is not None and not process.is_frozen
+        ]
 
     def some_unit_ends(self) -> None:
         """By failing, most of the time."""
@@ -258,11 +301,27 @@ class World:
         """Cleanly: it stops everything, says so and gives its lease back."""
         for process in self._one_of(self._awake()):
             if self._has_lease(process):
-                self._tell(f"{process.node} leaves")
-                for name, epoch in {**process.running, **process.stopping}.items():
-                    self._release(name, epoch)
-                self.nodes[process.node] = replace(self.nodes[process.node], lease_until_s=0.0)
-                self.processes[process.node] = None
+                self.leave(process)
+
+    def leave(self, process: Process) -> None:
+        self._tell(f"{process.node} leaves")
+        for name, epoch in {**process.running, **process.stopping}.items():
+            self._release(name, epoch)
+        self.nodes[process.node] = replace(self.nodes[process.node], lease_until_s=0.0)
+        self.processes[process.node] = None
+
+    def the_system_is_restarted(self) -> None:
+        """Everybody leaves; a new controller begins, and nodes come up one after the other."""
+        for process in self._awake():
+            if self._has_lease(process):
+                self.leave(process)
+        self._tell("the system is started again")
+        self.plans = [[], []]
+        self.began_s = self.now_s
+
+    def perhaps_the_system_is_restarted(self) -> None:
+        if self.choose((True, False, False, False)):
+            self.the_system_is_restarted()
 
     def some_process_hangs(self) -> None:
         for process in self._one_of(self._awake()):
@@ -284,7 +343,7 @@ class World:
         """And forgets what it was about to do, as one that is killed and started again."""
         plan = self.choose(self.plans)
         units, nodes, moves = (list(one.values()) for one in (self.units, self.nodes, self.moves))
-        plan[:] = self._decide(units, nodes, moves, self.now_s)
+        plan[:] = self._decide(units, nodes, moves, self.now_s, self.began_s)
 
     def a_controller_acts(self) -> None:
         plan = self.choose(self.plans)
@@ -321,9 +380,9 @@ class World:
         """Raises if two processes have their hands on one unit, both with a lease."""
         for name in self.units:
             owners = [
-                one.incarnation
-                for one in self.processes.values()
-                if one is not None and name in one.has_hands_on and self._has_lease(one)
+                process.incarnation
+                for process in self.processes.values()
+                if process is not None and name in process.has_hands_on and self._has_lease(process)
             ]
             if len(owners) > 1:
                 raise UnsafeError(self._told(f"{name} is run by {owners}"))
@@ -342,8 +401,13 @@ class World:
                 process.is_frozen = False
         if not self._awake():
             self._boot("a")
-        for _ in range(30):
-            self.now_s += 2.0
+        self.pass_quietly(AWAITED_AT_START_S + 60)
+
+    def pass_quietly(self, seconds: float) -> None:
+        """Time in which nothing goes wrong."""
+        until_s = self.now_s + seconds
+        while self.now_s < until_s:
+            self.now_s = min(until_s, self.now_s + 3.0)
             for process in self._awake():
                 self._renew(process)
                 self._warm(process, works=True)
@@ -362,6 +426,8 @@ class World:
         for unit in self.units.values():
             if not self._is_settled(unit):
                 raise UnsafeError(self._told(f"{unit.name} does not run: {unit}"))
+            if self._should_have_returned(unit):
+                raise UnsafeError(self._told(f"{unit.name} has not come back: {unit}"))
 
     def _is_settled(self, unit: UnitRecord) -> bool:
         runs_on = [one.node for one in self._awake() if unit.name in one.running]
@@ -373,6 +439,14 @@ class World:
         if unit.state == "finished":
             return not runs_on
         return runs_on == [unit.node] and unit.is_up
+
+    def _should_have_returned(self, unit: UnitRecord) -> bool:
+        """Whether the node it belongs to is there, and it is not."""
+        is_over = unit.is_dropped or unit.state == "finished" or unit.returns >= RETURNS_AT_MOST
+        home = self.nodes.get(unit.belongs or "")
+        if is_over or home is None or not home.is_alive(self.now_s):
+            return False
+        return self.now_s - home.joined_s > STEADY_AFTER_S
 
     def _has_stopped(self, unit: UnitRecord) -> bool:
         """Dropping waits for the word of the owner, be it only that it never began."""
@@ -397,6 +471,7 @@ _EVENTS: tuple[Callable[[World], None], ...] = (
     *[World.some_process_warms] * 10,
     *[World.some_process_dies] * 2,
     *[World.some_process_leaves] * 1,
+    *[World.perhaps_the_system_is_restarted] * 1,
     *[World.some_process_hangs] * 1,
     *[World.some_node_comes_back] * 8,
     *[World.some_unit_ends] * 1,

@@ -164,8 +164,9 @@ class Agent:
 
     def _join(self) -> None:
         asked_s = time.monotonic()
-        until_s = self._catalog.now_s() + self._lease_s
-        self._catalog.join(replace(self._node, lease_until_s=until_s))
+        now_s = self._catalog.now_s()
+        lease = replace(self._node, lease_until_s=now_s + self._lease_s, joined_s=now_s)
+        self._catalog.join(lease)
         self._renewed_s, self._has_lease, self._changes = asked_s, True, -1
         log.info("node %s joined as %s", self.name, self._node.incarnation)
 
@@ -250,7 +251,7 @@ class Agent:
 
     def _stop_all(self) -> None:
         """Stops everything and says so; the lease is held until then."""
-        wait([one for one in tuple(self._busy.values()) if not one.cancel()])
+        wait([work for work in tuple(self._busy.values()) if not work.cancel()])
         for name, epoch in tuple(self._owned.items()):
             self._pool.submit(self._guarded, name, partial(self._release, name, epoch))
         self._pool.shutdown(wait=True)
@@ -408,6 +409,7 @@ class Agent:
             return
         self._resuming.begin(record)
         self._held.pop(name, None)
+        self._stuck.pop(name, None)
         self._catalog.report(name, epoch, "running")
         self._told[name] = "running"
         took_s = time.monotonic() - began_s
@@ -432,6 +434,8 @@ class Agent:
         self._catalog.release(name, epoch)
 
     def _release(self, name: str, epoch: int, patience_s: float = _PATIENCE_S) -> None:
+        if self._owned.get(name) != epoch:
+            return  # Given up since this was decided: there is nothing left to stop.
         began_s = time.monotonic()
         try:
             self._worker.release(name, patience_s)
@@ -470,7 +474,7 @@ class Agent:
 
     def _warm(self, move: MoveRecord) -> None:
         try:
-            record = next(one for one in self._catalog.units() if one.name == move.unit)
+            record = next(unit for unit in self._catalog.units() if unit.name == move.unit)
             self._worker.warm(self._unit(record), record.epoch + 1)
             self._catalog.change_move(move.id, is_warm=True)
         except Exception as error:

@@ -20,6 +20,7 @@ from starlette.exceptions import HTTPException
 
 from penstock import __version__
 from penstock.control.answers import (
+    begins_answer,
     fragments_answer,
     metrics_text,
     nodes_answer,
@@ -35,6 +36,8 @@ from penstock.control.records import SubmissionKind
 from penstock.control.results import read_results
 from penstock.control.system import System
 from penstock.errors import InputError, PenstockError, RunError, UsageError, listed
+from penstock.feeds.arrow import rows_of
+from penstock.model.beginnings import StartKind
 
 ARROW = "application/vnd.apache.arrow.stream"
 _STATUS = {1: 400, 2: 400, 3: 503}
@@ -47,13 +50,14 @@ Answer = dict[str, Any]
 
 
 class Submit(BaseModel):
-    """A deployment file or a single query to be run."""
+    """A deployment file or a single query to be run; ``start`` is since when it counts."""
 
     name: str = Field(max_length=200)
     kind: SubmissionKind
     text: str = Field(max_length=1_000_000)
     folder: str = "."
     max_latency_us: int | None = Field(None, gt=0, le=_MOST)
+    start: StartKind = "now"
 
 
 class Move(BaseModel):
@@ -108,7 +112,7 @@ def _refusal(error: PenstockError, status: int) -> Response:
 
 def _misread(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    told = [(".".join(map(str, one["loc"][1:])), one["msg"]) for one in error.errors()]
+    told = [(".".join(map(str, problem["loc"][1:])), problem["msg"]) for problem in error.errors()]
     wrong = [f"{where}: {why}" if where else why for where, why in told]
     what = f"{request.method} {request.url.path} was given something else than it takes"
     return _refusal(UsageError(f"{what}; {'; '.join(wrong)}", hint=_SEE_DOCS), 422)
@@ -129,7 +133,7 @@ def _failed(request: Request, error: Exception) -> Response:
 def _add_reading(app: FastAPI, home: Home, catalog: Catalog, controller: Controller) -> None:
     @app.get("/api/system", summary="Nodes, queries, fragments and the latest moves")
     def system() -> Answer:
-        return system_answer(catalog, controller.system())
+        return system_answer(catalog, controller.system(), controller.set_aside())
 
     @app.get("/api/nodes", summary="Every node: what it has, uses and runs")
     def nodes() -> list[Answer]:
@@ -144,11 +148,11 @@ def _add_reading(app: FastAPI, home: Home, catalog: Catalog, controller: Control
 
     @app.get("/api/queries", summary="What was submitted")
     def queries() -> list[Answer]:
-        return queries_answer(catalog, controller.system())
+        return queries_answer(catalog, controller.system(), controller.set_aside())
 
     @app.get("/api/fragments", summary="Every fragment and intake: where it is and how it does")
     def fragments() -> list[Answer]:
-        return fragments_answer(catalog)
+        return fragments_answer(catalog, controller.system(), controller.set_aside())
 
     @app.get("/api/operators", summary="Every operator: its rows, and its cost by estimate")
     def operators() -> list[Answer]:
@@ -162,7 +166,7 @@ def _add_reading(app: FastAPI, home: Home, catalog: Catalog, controller: Control
     def one_move(number: Annotated[int, PathParameter(ge=0, le=_MOST)]) -> Answer:
         found = catalog.move(number)
         if found is None:
-            last = [str(one.id) for one in catalog.moves(last=5)]
+            last = [str(move.id) for move in catalog.moves(last=5)]
             raise InputError(f"no move {number}", hint=f"The latest are {listed(last)}.")
         return {**vars(found), "by": found.by}
 
@@ -182,7 +186,7 @@ def _add_reading(app: FastAPI, home: Home, catalog: Catalog, controller: Control
 
     @app.get("/metrics", response_class=PlainTextResponse, summary="Measurements for Prometheus")
     def metrics() -> str:
-        return metrics_text(catalog, controller.system())
+        return metrics_text(catalog, controller.system(), controller.set_aside())
 
 
 def _tail(path: Path, lines: int) -> str:
@@ -215,9 +219,19 @@ def _add_results(app: FastAPI, controller: Controller) -> None:
         headers = {"X-Next": str(found.next), "X-Ended": str(found.ended).lower()}
         if request.headers.get("accept") == ARROW:
             return Response(_arrow(found.rows), media_type=ARROW, headers=headers)
-        listed_rows = found.rows.to_pylist() if found.rows is not None else []
+        listed_rows = rows_of(found.rows) if found.rows is not None else []
         body = {"next": found.next, "ended": found.ended, "rows": _plain(listed_rows)}
         return JSONResponse(body, headers=headers)
+
+    @app.get("/api/set_aside", summary="Streams of which rows could not be used: how many, and why")
+    def set_aside() -> list[Answer]:
+        return controller.set_aside()
+
+    @app.get("/api/streams/{name}/dead_letters", summary="The latest rows that could not be used")
+    def dead_letters(
+        name: str, last: Annotated[int, Query(ge=1, le=100_000)] = 1_000
+    ) -> list[Answer]:
+        return controller.dead_letters(name, last)
 
     @app.put("/api/streams/{name}/readers/{reader}", summary="Keep rows until this reader has them")
     def keep(
@@ -286,12 +300,13 @@ def _add_acting(app: FastAPI, controller: Controller, on_down: Callable[[], None
     @app.post("/api/queries", status_code=201, summary="Submit a deployment or a query")
     def submit(asked: Submit) -> Answer:
         units = controller.submit(
-            asked.name, asked.kind, asked.text, asked.folder, asked.max_latency_us
+            asked.name, asked.kind, asked.text, asked.folder, asked.max_latency_us, asked.start
         )
         return {
             "name": asked.name,
             "fragments": [unit.name for unit in units if not unit.is_unread],
             "unread": [unit.name for unit in units if unit.is_unread],
+            "begins": begins_answer(units),
         }
 
     @app.delete("/api/queries/{name}", summary="Stop a submission and forget it")
@@ -301,8 +316,10 @@ def _add_acting(app: FastAPI, controller: Controller, on_down: Callable[[], None
 
     @app.post("/api/moves", status_code=202, summary="Move fragments, as one plan")
     def move(asked: list[Move]) -> list[Answer]:
-        begun = controller.move([MoveRequest(one.fragment, one.node, one.reason) for one in asked])
-        return [vars(one) for one in begun]
+        begun = controller.move(
+            [MoveRequest(move.fragment, move.node, move.reason) for move in asked]
+        )
+        return [vars(move) for move in begun]
 
     @app.post("/api/down", status_code=202, summary="Stop the nodes and the controller")
     def down() -> Answer:

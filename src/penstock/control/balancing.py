@@ -202,8 +202,7 @@ class Balancer:
 def _may_move(record: UnitRecord, unit: Unit | None) -> bool:
     """Whether it is not bound to where it is, by its file or by what it does."""
     fragment = None if unit is None else unit.fragment
-    parts = () if fragment is None else (*fragment.operators, *fragment.writes)
-    is_bound = not all(one.movable for one in parts)
+    is_bound = fragment is not None and fragment.is_bound
     return not is_bound and (record.pinned is None or record.pinned != record.node)
 
 

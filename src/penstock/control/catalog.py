@@ -161,19 +161,29 @@ class Catalog:
 
     def _taken(self, name: str, made: list[UnitRecord]) -> InputError:
         """Which of these names another submission has."""
-        known = {one.id: one.name for one in self.submissions()}
+        known = {submission.id: submission.name for submission in self.submissions()}
         units = {unit.name: unit.submission for unit in self.units()}
-        owner = next((units[one.name] for one in made if one.name in units), None)
+        owner = next((units[unit.name] for unit in made if unit.name in units), None)
         hint = "Give it another name, or drop the other first."
         if name in known.values():
             return InputError(f"the name {name} is taken by another submission", hint=hint)
         if owner is not None:
-            taken = next(one.name for one in made if one.name in units)
+            taken = next(unit.name for unit in made if unit.name in units)
             part = known.get(owner, f"submission {owner}")
             return InputError(f"the name {taken} is taken by a part of {part}", hint=hint)
         return InputError(
             f"another submission came at the same moment as {name}", hint="Submit it again."
         )
+
+    def rewrite(self, submission: int, text: str, nodes: Mapping[str, str | None]) -> None:
+        """Changes how a submission is written, and where its units are written to run."""
+        with self._begin() as connection:
+            mine = submissions.c.id == submission
+            connection.execute(sa.update(submissions).where(mine).values(text=text))
+            for name, node in nodes.items():
+                unit = units.c.name == name
+                connection.execute(sa.update(units).where(unit).values(pinned=node))
+            _count_change(connection)
 
     def drop(self, submission: int) -> None:
         """Lets the units of a submission stop for good."""
@@ -204,6 +214,12 @@ class Catalog:
             if connection.execute(known).scalar() is None:
                 connection.execute(sa.insert(nodes), vars(node))
 
+    def resize(self, node: str, cores: int, memory_bytes: int) -> None:
+        """Changes what a node has, from its next start on."""
+        values = {"cores": cores, "memory_bytes": memory_bytes}
+        with self._begin() as connection:
+            connection.execute(sa.update(nodes).where(nodes.c.name == node).values(**values))
+
     def join(self, node: NodeRecord) -> None:
         """Records that a new process runs the node, with a lease."""
         with self._begin() as connection:
@@ -231,12 +247,17 @@ class Catalog:
             return tuple(UnitRecord(**row) for row in rows.mappings())
 
     def assign(
-        self, unit: UnitRecord, node: str, is_restart: bool = False, lost_s: float | None = None
+        self,
+        unit: UnitRecord,
+        node: str,
+        is_restart: bool = False,
+        lost_s: float | None = None,
+        belongs: str | None = None,
     ) -> bool:
         """Gives a unit, as it was seen, to a node as its next owner; False if it has changed.
 
         What is being dropped is given to nobody. A restart is counted with it. ``lost_s`` is when
-        the lease of the present owner ended, if that is why.
+        the lease of the present owner ended, if that is why; ``belongs`` the node it goes back to.
         """
         now_s = self.now_s()
         seen = (units.c.name == unit.name, units.c.epoch == unit.epoch, ~units.c.is_dropped)
@@ -247,6 +268,7 @@ class Catalog:
             "restarts": units.c.restarts + int(is_restart),
             "assigned_s": now_s,
             "lost_s": lost_s,
+            "belongs": belongs,
         }
         with self._begin() as connection:
             given = sa.update(units).where(*seen).values(**values)
@@ -280,10 +302,10 @@ class Catalog:
             connection.execute(sa.update(units).where(*mine).values(**values))
 
     def forgive(self, unit: str, epoch: int) -> None:
-        """Forgets that a unit had to be started again, if its owner is still the same."""
+        """Forgets how often a unit was started again or brought back, if its owner is the same."""
         mine = (units.c.name == unit, units.c.epoch == epoch)
         with self._begin() as connection:
-            connection.execute(sa.update(units).where(*mine).values(restarts=0))
+            connection.execute(sa.update(units).where(*mine).values(restarts=0, returns=0))
 
     def release(self, unit: str, epoch: int) -> None:
         """Records that the owner with this epoch has stopped."""
@@ -310,12 +332,27 @@ class Catalog:
     def add_moves(self, made: list[dict[str, Any]]) -> list[int]:
         """Adds the moves of one plan, all or none; their numbers."""
         with self._begin() as connection:
-            added = [connection.execute(sa.insert(moves).values(**one)) for one in made]
-            numbers = [_number(one) for one in added]
+            added = [connection.execute(sa.insert(moves).values(**move)) for move in made]
+            numbers = [_number(inserted) for inserted in added]
             is_old = moves.c.id <= max(numbers, default=0) - _KEPT_MOVES
             connection.execute(sa.delete(moves).where(is_old, moves.c.state.not_in(_OPEN)))
             _count_change(connection)
             return numbers
+
+    def add_return(self, unit: UnitRecord, move: Mapping[str, Any]) -> bool:
+        """Adds the move that brings a unit, as it was seen, back, and counts it; False if late.
+
+        Two who decide the same at once count, and begin, only one.
+        """
+        seen = (units.c.name == unit.name, units.c.epoch == unit.epoch, ~units.c.is_dropped)
+        with self._begin() as connection:
+            counted = sa.update(units).where(*seen, units.c.returns == unit.returns)
+            values = {"returns": unit.returns + 1}
+            is_counted = bool(connection.execute(counted.values(**values)).rowcount)
+            if is_counted:
+                connection.execute(sa.insert(moves).values(**move))
+            _count_change(connection)
+            return is_counted
 
     def change_move(self, move: int, **values: object) -> bool:
         """Records how far a move has come; False if it has ended before."""

@@ -11,8 +11,9 @@ import httpx
 import pyarrow as pa
 
 from penstock.control.home import Home
-from penstock.control.records import SubmissionKind
+from penstock.control.records import UNREADABLE, SubmissionKind
 from penstock.errors import InputError, PenstockError, RunError, UnreachableError, UsageError
+from penstock.model.beginnings import StartKind
 
 KINDS: dict[int, type[PenstockError]] = {
     1: InputError,
@@ -26,8 +27,11 @@ _ARROW = "application/vnd.apache.arrow.stream"
 class Client:
     """Talks to the controller of one system."""
 
-    def __init__(self, url: str, token: str, timeout_s: float = 60.0) -> None:
+    def __init__(
+        self, url: str, token: str, timeout_s: float = 60.0, home: Home | None = None
+    ) -> None:
         self.url = url
+        self._home = home
         self._http = httpx.Client(
             base_url=url,
             headers={"Authorization": f"Bearer {token}"},
@@ -39,12 +43,17 @@ class Client:
     @classmethod
     def of(cls, home: Home) -> Client:
         """The client of the system in this folder."""
-        return cls(home.address().url, home.token())
+        return cls(home.address().url, home.token(), home=home)
 
     def _answer(self, method: str, path: str, **given: Any) -> httpx.Response:
         try:
             answer = self._http.request(method, path, **given)
         except httpx.TransportError as error:
+            if self._home is not None and self._home.is_stopped:
+                raise UnreachableError(
+                    f"the system in {self._home.path} has been stopped",
+                    hint="penstock up goes on where it stopped.",
+                ) from None
             raise UnreachableError(
                 f"the controller at {self.url} does not answer ({error})",
                 hint="Its queries go on without it. Start it again with penstock up.",
@@ -76,14 +85,16 @@ class Client:
         text: str,
         folder: str,
         max_latency_us: int | None = None,
+        start: StartKind = "now",
     ) -> dict[str, Any]:
-        """Submits a deployment or a query; what it came to."""
+        """Submits a deployment or a query that counts from ``start`` on; what it came to."""
         body = {
             "name": name,
             "kind": kind,
             "text": text,
             "folder": folder,
             "max_latency_us": max_latency_us,
+            "start": start,
         }
         made: dict[str, Any] = self._told("POST", "/api/queries", json=body)
         return made
@@ -107,7 +118,7 @@ class Client:
 
         def ended() -> dict[str, Any] | None:
             moves: list[dict[str, Any]] = self.get("/api/moves", last=100)
-            mine = next((one for one in moves if one["id"] == number), None)
+            mine = next((move for move in moves if move["id"] == number), None)
             if mine is None:
                 raise RunError(f"move {number} is not known any more", hint="Was it dropped?")
             return mine if mine["ended_s"] is not None else None
@@ -187,19 +198,40 @@ class Client:
         found: dict[str, Any] = self.get(f"/api/streams/{_part(stream)}/rows", **known)
         return found
 
+    def dead_letters(self, stream: str, last: int) -> list[dict[str, Any]]:
+        """The latest rows of a stream that could not be used, oldest first."""
+        path = f"/api/streams/{_part(stream)}/dead_letters"
+        found: list[dict[str, Any]] = self.get(path, last=last)
+        return found
+
     def results(
         self, stream: str, patience_s: float | None = None, groups: str | None = None
     ) -> Iterator[pa.Table]:
         """Rows as they come, until the stream ends or nothing has come for so long."""
-        at, ended = None, False
+        at, ended, is_empty = None, False, True
         quiet_since_s = time.monotonic()
         while not ended:
             rows, at, ended = self.batches(stream, at, 1.0, groups)
             if rows is not None and rows.num_rows:
+                is_empty = False
                 quiet_since_s = time.monotonic()
                 yield rows
             elif patience_s is not None and time.monotonic() - quiet_since_s > patience_s:
                 return
+        if is_empty:
+            self.check_readable(stream)
+
+    def check_readable(self, stream: str) -> None:
+        """Raises if a stream has ended because nothing could be read of what it is made of."""
+        begins = [begin for query in self.get("/api/queries") for begin in query["begins"]]
+        makers = {stream, *(begin["fragment"] for begin in begins if stream in begin["queries"])}
+        for one in self.get("/api/fragments"):
+            if one["name"] in makers and one["state"] == UNREADABLE:
+                raise InputError(
+                    f"{stream} has no rows: {one['error']}",
+                    hint="Look at penstock status, correct the schema, the format or the files, "
+                    "and submit it again.",
+                )
 
     def close(self) -> None:
         """Gives back the connection."""
@@ -214,7 +246,10 @@ def _part(name: str) -> str:
 def _error(answer: httpx.Response) -> PenstockError:
     try:
         told = answer.json()
-        return KINDS[told["exit_code"]](told["text"])
+        kind = KINDS[told["exit_code"]]
+        error = kind(told["error"], hint=told["hint"])
+        # Otherwise it points at a place in what was written.
+        return error if str(error) == told["text"] else kind(told["text"])
     except (ValueError, KeyError, TypeError):
         return _no_controller(answer)
 

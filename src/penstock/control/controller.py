@@ -8,22 +8,31 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
+from penstock.control.answers import fragments_answer
 from penstock.control.balance_settings import BalanceSettings
+from penstock.control.beginning import Begun, decided, newest, oldest
 from penstock.control.catalog import Catalog
 from penstock.control.cost_memory import COSTS, CostMemory
 from penstock.control.decisions import Assign, ChangeMove, Forgive, decide
 from penstock.control.home import Home
 from penstock.control.placing import planned_nodes
 from penstock.control.records import MoveRecord, Submission, SubmissionKind, UnitRecord
+from penstock.control.returning import BringBack
+from penstock.control.set_aside import is_news, letters_of, outside_streams, set_aside_answer
 from penstock.control.system import System, Unit, assembled, extended
 from penstock.errors import InputError, RunError, listed, suggestion
+from penstock.model.beginnings import StartKind
 from penstock.model.network import Deployment
 from penstock.spark.channels.channel import Channel
+from penstock.spark.ingest.again import check_rereadable
 
 _STOPPING_AT_MOST_S = 30.0
 _NOTED_EVERY_S = 10.0
+_MOST_EVENTS = 2_000
+_ASIDE = "aside"
 _NAME = re.compile(r"\w[\w.-]{0,199}")
 """Names of submissions are parts of addresses."""
 
@@ -44,17 +53,22 @@ class Controller:
     """Works on the catalog of one system; may be killed and replaced at any time.
 
     Assignments change one at a time, whoever asks: what is checked must still hold when it is
-    recorded. Submitting and dropping take longer, and wait for each other only.
+    recorded. Submitting and dropping take longer, and wait for each other only. ``began_s`` is when
+    it begins to decide, by the catalog's clock; now if nothing is said.
     """
 
-    def __init__(self, home: Home, catalog: Catalog) -> None:
+    def __init__(self, home: Home, catalog: Catalog, began_s: float | None = None) -> None:
         self._home = home
         self._catalog = catalog
         self._assembled: tuple[tuple[Submission, ...], System] = ((), System())
         self._asking = threading.Lock()
         self._assigning = threading.Lock()
         self._costs = CostMemory(home.path / COSTS)
-        self._noted_s = 0.0
+        self._noted_s = self._looked_s = self._timed_s = 0.0
+        self._slow: set[str] = set()
+        self._told_slow: set[str] = set()
+        self._told_aside: dict[str, Mapping[str, Any]] | None = None
+        self._began_s = catalog.now_s() if began_s is None else began_s
 
     def system(self) -> System:
         """What the system is made of."""
@@ -72,13 +86,23 @@ class Controller:
         text: str,
         folder: str,
         max_latency_us: int | None = None,
+        start: StartKind = "now",
     ) -> tuple[Unit, ...]:
-        """Takes in a deployment or a query; the units it adds. Raises what is wrong with it."""
+        """Takes in a deployment or a query; the units it adds. Raises what is wrong with it.
+
+        What it reads of others it counts from ``start`` on.
+        """
         with self._asking:
-            return self._submitted(name, kind, text, folder, max_latency_us)
+            return self._submitted(name, kind, text, folder, max_latency_us, start)
 
     def _submitted(
-        self, name: str, kind: SubmissionKind, text: str, folder: str, max_latency_us: int | None
+        self,
+        name: str,
+        kind: SubmissionKind,
+        text: str,
+        folder: str,
+        max_latency_us: int | None,
+        start: StartKind,
     ) -> tuple[Unit, ...]:
         if not _NAME.fullmatch(name):
             raise InputError(
@@ -87,23 +111,24 @@ class Controller:
                 "starting with a letter or a digit.",
             )
         known = self._catalog.submissions()
-        if any(one.name == name for one in known):
+        if any(submission.name == name for submission in known):
             raise InputError(
                 f"{name} is already running",
                 hint="Give it another name, or drop the other first.",
             )
-        number = max((one.id for one in known), default=0) + 1
-        asked = Submission(number, name, kind, text, folder, max_latency_us)
-        system = extended(self.system(), asked)
+        number = max((submission.id for submission in known), default=0) + 1
+        asked = Submission(number, name, kind, text, folder, max_latency_us, {"start": start})
+        former = self.system()
+        system = extended(former, asked)
         BalanceSettings.parse(system.deployments[number].balance)
         units = tuple(unit for unit in system.units.values() if unit.submission == number)
         if not units:
             raise InputError(
                 f"{name} has no queries whose results go anywhere, and no streams for others",
-                hint="Add a query, or give one that has to: none a destination. "
-                "Streams from Kafka are named in every file that reads them.",
+                hint="Add a query, or give one that has to: none a destination.",
             )
         self._check_nodes(units)
+        _check_engines(units)
         planned = self._planned(system.deployments[number], units)
         made = [
             UnitRecord(
@@ -116,24 +141,50 @@ class Controller:
             )
             for unit in units
         ]
-        self._add(asked, units, made)
-        self._catalog.tell("submit", name, f"submitted with {len(units)} units")
-        return units
+        asked = self._add(asked, system, made, start)
+        whole = extended(former, asked).units.values()
+        added = [unit for unit in whole if unit.submission == number]
+        self._catalog.tell("submit", name, f"submitted with {len(added)} units")
+        return tuple(added)
 
-    def _add(self, asked: Submission, units: Sequence[Unit], made: list[UnitRecord]) -> None:
-        read = [(unit.name, stream) for unit in units for stream in unit.reads]
-        registered = []
+    def _add(
+        self, asked: Submission, system: System, made: list[UnitRecord], start: StartKind
+    ) -> Submission:
+        """Records a submission with its beginning, all or nothing; the submission as recorded."""
+        read = [(unit.name, stream) for unit in made for stream in system.units[unit.name].reads]
+        registered, begun = [], Begun(start)
         try:
             # Registered before anything runs: from now on nothing they will read is freed.
             for reader, stream in read:
                 if self.channel(stream).register(reader):
                     registered.append((reader, stream))
+            begun = self._begun(system, asked.id, start)
+            asked = replace(asked, begun=begun.to_record())
+            made = [*made, *(UnitRecord(name, "intake", asked.id) for name in begun.again)]
             with self._assigning:
                 self._catalog.add(vars(asked), made, {stream for _, stream in read})
         except BaseException:
             for reader, stream in registered:
                 self.channel(stream).forget(reader)
+            for name in begun.again:
+                self.channel(name).drop()
             raise
+        return asked
+
+    def _begun(self, system: System, submission: int, start: StartKind) -> Begun:
+        """Since when the fragments of a submission count; nothing before is kept for them."""
+        look = oldest if start == "oldest" else newest
+        begun = decided(system, submission, start, lambda name: look(self.channel(name)))
+        for again in begun.again.values():
+            stream = system.units[again.stream].stream
+            assert stream is not None
+            check_rereadable(stream, self._home.state / "streams" / stream.name, again)
+        for reader, beginning in begun.fragments.items():
+            for stream_name, begin in beginning.inputs.items():
+                self.channel(stream_name).advance(reader, begin.next)
+                if begin.before is not None:
+                    self.channel(begin.before).register(reader)
+        return begun
 
     def _planned(self, deployment: Deployment, units: Sequence[Unit]) -> Mapping[str, str]:
         now_s = self._catalog.now_s()
@@ -156,6 +207,59 @@ class Controller:
         ]
         if any(news):
             self._costs.save()
+
+    def set_aside(self) -> list[dict[str, Any]]:
+        """The streams from outside of which something could not be used: how much, and why."""
+        return set_aside_answer(self._home.state, outside_streams(self.system()))
+
+    def dead_letters(self, stream: str, last: int) -> list[dict[str, Any]]:
+        """The latest rows of a stream that could not be used, oldest first."""
+        known = outside_streams(self.system())
+        if stream not in known:
+            why = "is a result; rows are set aside where they come in from outside"
+            is_result = stream in self.system().streams
+            raise InputError(
+                f"{stream} {why}" if is_result else f"no stream {stream} from outside",
+                hint=f"There are {listed(known)}. {suggestion(stream, known)}".strip(),
+            )
+        return letters_of(self._home.state, stream).newest(last)
+
+    def note_set_aside(self, now_s: float) -> None:
+        """Tells now and then what could not be used: of each kind the first, and every doubling."""
+        if now_s - self._looked_s < _NOTED_EVERY_S:
+            return
+        self._looked_s = now_s
+        if self._told_aside is None:
+            events = self._catalog.events(last=_MOST_EVENTS)
+            self._told_aside = {
+                event.subject: event.numbers for event in events if event.kind == _ASIDE
+            }
+        for one in self.set_aside():
+            before: Mapping[str, Any] = self._told_aside.get(one["stream"], {})
+            counts = one["rows"] | ({"nothing_read": 1} if one["nothing_read"] else {})
+            if is_news(before, counts):
+                self._told_aside[one["stream"]] = counts
+                self._catalog.tell(_ASIDE, one["stream"], one["text"], **counts)
+
+    def note_latencies(self, now_s: float) -> None:
+        """Tells whose results have come to take longer than they may, and whose no longer do.
+
+        Told once it has lasted from one look to the next: a single slow batch is no trouble yet.
+        """
+        if now_s - self._timed_s < _NOTED_EVERY_S:
+            return
+        self._timed_s = now_s
+        found = fragments_answer(self._catalog, self.system())
+        late = {fragment["name"]: fragment["notes"][-1] for fragment in found if fragment["late"]}
+        for name, text in late.items():
+            if name in self._slow and name not in self._told_slow:
+                self._told_slow.add(name)
+                self._catalog.tell("late", name, text)
+        for name in sorted(self._told_slow - set(late)):
+            self._told_slow.discard(name)
+            if name in self.system().units:
+                self._catalog.tell("in time", name, "results come as soon as they should again")
+        self._slow = set(late)
 
     def _check_nodes(self, units: Iterable[Unit]) -> None:
         names = [node.name for node in self._catalog.nodes()]
@@ -200,9 +304,9 @@ class Controller:
             if one.name == name:
                 return one
         owner = self.system().queries.get(name)
-        names = [one.name for one in known]
+        names = [submission.name for submission in known]
         if owner is not None:
-            part = next(one.name for one in known if one.id == owner)
+            part = next(submission.name for submission in known if submission.id == owner)
             raise InputError(f"{name} is part of {part}", hint=f"Drop {part} as a whole.")
         hint = f"There are {listed(names)}. {suggestion(name, names)}".strip()
         raise InputError(f"nothing called {name} is running", hint=hint)
@@ -292,10 +396,12 @@ class Controller:
     def _decide(self) -> None:
         units, nodes = self._catalog.units(), self._catalog.nodes()
         moves, now_s = self._catalog.moves(open_only=True), self._catalog.now_s()
-        for instruction in decide(units, nodes, moves, now_s):
+        for instruction in decide(units, nodes, moves, now_s, self._began_s):
             match instruction:
                 case Assign():
                     self._assign(instruction)
+                case BringBack():
+                    self._bring_back(instruction, now_s)
                 case ChangeMove():
                     self._change(instruction, now_s)
                 case Forgive(unit):
@@ -303,12 +409,27 @@ class Controller:
 
     def _assign(self, given: Assign) -> None:
         unit, node = given.unit, given.node
-        if self._catalog.assign(unit, node, given.is_restart, given.lost_s):
+        if self._catalog.assign(unit, node, given.is_restart, given.lost_s, given.belongs):
             log.info("%s to %s: %s", unit.name, node, given.reason)
             numbers = {"epoch": unit.epoch + 1, "from": unit.node, "to": node}
             self._catalog.tell("assign", unit.name, given.reason, **numbers)
             if given.lost_s is not None:
                 self._record_failover(given)
+
+    def _bring_back(self, wanted: BringBack, now_s: float) -> None:
+        unit = wanted.unit
+        row = {
+            "unit": unit.name,
+            "source": unit.node,
+            "target": wanted.node,
+            "state": "preparing",
+            "created_s": now_s,
+            "reason": wanted.reason,
+            "numbers": {"by": "return", "returns": unit.returns + 1},
+        }
+        if self._catalog.add_return(unit, row):
+            text = f"{unit.node} → {wanted.node}: {wanted.reason}"
+            self._catalog.tell("return", unit.name, text, returns=unit.returns + 1)
 
     def _record_failover(self, given: Assign) -> None:
         """A move like others, but begun: there is no owner to wait for."""
@@ -340,6 +461,22 @@ def _no_node(name: str, names: Iterable[str]) -> InputError:
     known = list(names)
     hint = f"There are {listed(known)}. {suggestion(name, known)}".strip()
     return InputError(f"no node {name}", hint=hint)
+
+
+def _check_engines(units: Sequence[Unit]) -> None:
+    """Raises if a query asks for an engine that cannot run it."""
+    asking = [
+        (unit.network, unit.fragment)
+        for unit in units
+        if unit.fragment is not None
+        and any(unit.network.query(name).engine == "light" for name in unit.fragment.queries)
+    ]
+    if asking:
+        # Only now: what it needs is large, and few ask.
+        from penstock.kernels.engine_choice import choose_engine
+
+        for network, fragment in asking:
+            choose_engine(network, fragment)
 
 
 def tick_always(ticks: Sequence[Callable[[], None]], is_over: Callable[[float], bool]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 from collections.abc import Iterable, Mapping
@@ -10,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from penstock.errors import InputError
+from penstock.model.canonical import work_signature
 from penstock.model.estimates import OperatorEstimate
 from penstock.model.fragments import Fragment
+from penstock.model.measurements import rows_read_here
 from penstock.spark.channels.durable import read_text, write_text
 
 log = logging.getLogger(__name__)
@@ -38,12 +39,14 @@ class CostMemory:
 
     def note(self, fragment: Fragment, measured: Mapping[str, Any]) -> bool:
         """Remembers what was measured of a fragment if it is enough; whether it was news."""
-        rows, cost_us = measured.get("rows_in", 0), measured.get("cost_us")
+        rows, cost_us = rows_read_here(measured), measured.get("cost_us")
         selectivity = measured.get("selectivity")
         if rows < _LEAST_ROWS or cost_us is None or selectivity is None:
             return False
-        work = work_of(fragment)
+        work = work_signature(fragment)
         entry = {"cost_us": float(cost_us), "selectivity": float(selectivity)}
+        if measured.get("batches"):
+            entry["rows_per_batch"] = round(rows / int(measured["batches"]), 1)
         if self._known.get(work) == entry:
             return False
         self._known.pop(work, None)
@@ -57,18 +60,12 @@ class CostMemory:
 
     def estimates(self, fragments: Iterable[Fragment]) -> Mapping[str, OperatorEstimate]:
         """What is remembered of these fragments, by name."""
-        works = {fragment.name: work_of(fragment) for fragment in fragments}
+        works = {fragment.name: work_signature(fragment) for fragment in fragments}
         return {
             name: OperatorEstimate(**self._known[work])
             for name, work in works.items()
             if work in self._known
         }
-
-
-def work_of(fragment: Fragment) -> str:
-    """A short text that differs whenever what a fragment does differs."""
-    described = repr((fragment.inputs, fragment.operators, len(fragment.writes)))
-    return hashlib.sha256(described.encode()).hexdigest()[:32]
 
 
 def _read(path: Path) -> dict[str, dict[str, float]]:

@@ -8,10 +8,12 @@ without doing harm.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from penstock.control.records import MoveRecord, NodeRecord, UnitRecord, UnitState
+from penstock.control.records import MoveRecord, NodeRecord, UnitRecord
+from penstock.control.returning import BringBack, bring_back, is_awaited
 
 RESTARTS_AT_MOST = 3
 HEALTHY_AFTER_S = 600.0
@@ -21,13 +23,17 @@ PREPARATION_AT_MOST_S = 30.0
 
 @dataclass(frozen=True)
 class Assign:
-    """Give a unit to a node; ``lost_s`` is when its owner's lease ended, if that is why."""
+    """Give a unit to a node; ``lost_s`` is when its owner's lease ended, if that is why.
+
+    ``belongs`` is the node it goes back to; None if it stays where it is given.
+    """
 
     unit: UnitRecord
     node: str
     reason: str
     is_restart: bool = False
     lost_s: float | None = None
+    belongs: str | None = None
 
 
 @dataclass(frozen=True)
@@ -41,12 +47,12 @@ class ChangeMove:
 
 @dataclass(frozen=True)
 class Forgive:
-    """Forget that a unit had to be started again: it has been well for long enough."""
+    """Forget that a unit had to be started again and brought back: it has long been well."""
 
     unit: UnitRecord
 
 
-Instruction = Assign | ChangeMove | Forgive
+Instruction = Assign | ChangeMove | Forgive | BringBack
 
 
 def decide(
@@ -54,8 +60,12 @@ def decide(
     nodes: Sequence[NodeRecord],
     moves: Sequence[MoveRecord],
     now_s: float,
+    began_s: float = -math.inf,
 ) -> list[Instruction]:
-    """What to do now; linear in units, nodes and moves, but for the choice of nodes."""
+    """What to do now; linear in units, nodes and moves, but for the choice of nodes.
+
+    ``began_s`` is when whoever decides has begun to: nodes that were away then may be starting.
+    """
     alive = {node.name: node for node in nodes if node.is_alive(now_s)}
     by_name = {unit.name: unit for unit in units}
     # Others have to wait: two owners ago somebody may be running it still.
@@ -70,18 +80,20 @@ def decide(
         elif move.is_open and move.unit in free:
             done += _advanced(move, by_name[move.unit], alive, now_s)
     load = _load(units, alive)
-    leases = {node.name: node.lease_until_s for node in nodes}
+    known = {node.name: node for node in nodes}
     for unit in units:
-        if unit.name in free:
+        if unit.name in free and not is_awaited(unit, known, now_s, began_s):
+            leases = [known[name].lease_until_s for name in (unit.node,) if name in known]
             # One that was given back ended when somebody looked.
-            lost_s = leases.get(unit.node or "") or now_s
-            done += _placed(unit, alive, load, moving, lost_s)
+            done += _placed(unit, alive, load, moving, max(leases, default=0.0) or now_s)
+    settled = [unit for unit in units if unit.name in free]
+    done += bring_back(settled, alive, moves, now_s)
     return done + [Forgive(unit) for unit in units if _is_well(unit, now_s)]
 
 
 def _is_well(unit: UnitRecord, now_s: float) -> bool:
-    """Whether it had to be started again, and has been running for long since."""
-    if not unit.restarts or not unit.is_up or unit.since_s is None:
+    """Whether it had to be started again or brought back, and has been running for long since."""
+    if not (unit.restarts or unit.returns) or not unit.is_up or unit.since_s is None:
         return False
     return now_s - unit.since_s >= HEALTHY_AFTER_S
 
@@ -96,14 +108,20 @@ def _kept(move: MoveRecord, unit: UnitRecord, alive: Mapping[str, NodeRecord]) -
     failed = ChangeMove(move, "failed", move.error)
     if unit.is_dropped or move.source not in alive:
         return [failed]
-    return [Assign(unit, move.source, f"back to {move.source}: {move.error}"), failed]
+    return [_back(move, unit, move.error), failed]
+
+
+def _back(move: MoveRecord, unit: UnitRecord, why: str) -> Assign:
+    """Gives the unit to the source of its move again; what was on its way home still is."""
+    home = move.target if move.by == "return" else unit.belongs
+    return Assign(unit, move.source, f"back to {move.source}: {why}", belongs=home)
 
 
 def _load(units: Iterable[UnitRecord], alive: Mapping[str, NodeRecord]) -> dict[str, float]:
     """How much each living node has to do, as units for each core."""
     load = dict.fromkeys(alive, 0.0)
     for unit in units:
-        if unit.node in load and not _has_said(unit, "finished"):
+        if unit.node in load and not unit.has_said("finished"):
             load[unit.node] += 1 / alive[unit.node].cores
     return load
 
@@ -116,35 +134,37 @@ def _placed(
     lost_s: float,
 ) -> list[Instruction]:
     """A node for a unit that has none, whose node is gone, or that has failed and may try again."""
-    if not alive or _has_said(unit, "finished") or unit.is_dropped or unit.is_unread:
+    if not alive or unit.has_said("finished") or unit.is_dropped or unit.is_unread:
         return []
     if unit.node is None:
         return [_given(unit, alive, load, "new")]
     if unit.node not in alive:
-        given = _given(unit, alive, load, f"node {unit.node} fell silent")
-        return [replace(given, lost_s=lost_s)]
-    if _has_said(unit, "failed"):
+        return [_given(unit, alive, load, f"node {unit.node} fell silent", lost_s)]
+    if unit.has_said("failed"):
         if unit.name in moving or unit.restarts >= RESTARTS_AT_MOST:
             return []
-        return [Assign(unit, unit.node, f"started again after: {unit.error}", is_restart=True)]
+        why = f"started again after: {unit.error}"
+        return [Assign(unit, unit.node, why, is_restart=True, belongs=unit.belongs)]
     if unit.released_epoch >= unit.epoch:
-        return [Assign(unit, unit.node, f"node {unit.node} had stopped it")]
+        why = f"node {unit.node} had stopped it"
+        return [Assign(unit, unit.node, why, belongs=unit.belongs)]
     return []
 
 
-def _has_said(unit: UnitRecord, state: UnitState) -> bool:
-    """Whether that is the last word of the unit's present owner."""
-    return unit.state == state and unit.reported_epoch == unit.epoch
-
-
 def _given(
-    unit: UnitRecord, alive: Mapping[str, NodeRecord], load: dict[str, float], reason: str
+    unit: UnitRecord,
+    alive: Mapping[str, NodeRecord],
+    load: dict[str, float],
+    reason: str,
+    lost_s: float | None = None,
 ) -> Assign:
     wishes = (unit.pinned, unit.planned if unit.node is None else None)
     wished = next((name for name in wishes if name in alive), None)
     node = wished or min(load, key=lambda name: (load[name], name))
     load[node] += 1 / alive[node].cores
-    return Assign(unit, node, reason)
+    home = unit.belongs or (unit.pinned if unit.node is None else unit.node)
+    is_home = node in (home, unit.pinned)
+    return Assign(unit, node, reason, lost_s=lost_s, belongs=None if is_home else home)
 
 
 def _advanced(
@@ -157,11 +177,11 @@ def _advanced(
         return _prepared(move, unit, alive, now_s)
     if unit.node == move.target and unit.is_up:
         return [ChangeMove(move, "done")]
-    if unit.node == move.target and _has_said(unit, "failed"):
-        back = Assign(unit, move.source, f"back to {move.source}: {unit.error}")
+    if unit.node == move.target and unit.has_said("failed"):
         # Where it fell silent nobody sends anything back to.
         goes_back = move.source in alive and move.by != "failover"
-        return [*([back] if goes_back else []), ChangeMove(move, "failed", unit.error)]
+        back = [_back(move, unit, unit.error)] if goes_back else []
+        return [*back, ChangeMove(move, "failed", unit.error)]
     if unit.node != move.target:
         why = f"{unit.name} was given to {unit.node} meanwhile"
         return [ChangeMove(move, "failed", why)]
@@ -178,7 +198,7 @@ def _prepared(
         return [ChangeMove(move, "failed", f"node {move.target} fell silent")]
     if unit.node != move.source:
         return [ChangeMove(move, "failed", f"{unit.name} has left {move.source} meanwhile")]
-    if _has_said(unit, "finished"):
+    if unit.has_said("finished"):
         return [ChangeMove(move, "failed", f"{unit.name} has finished meanwhile")]
     if move.error:
         return [ChangeMove(move, "failed", move.error)]

@@ -67,12 +67,48 @@ class Home:
         return chosen.read_text().strip() if chosen.exists() else PROCESSES
 
     @property
+    def port(self) -> int | None:
+        """The port that was asked for when the system was last started; None if none was."""
+        try:
+            return int((self.path / "port").read_text())
+        except (OSError, ValueError):
+            return None
+
+    def keep_port(self, port: int) -> None:
+        """Has the next start use the same port."""
+        (self.path / "port").write_text(str(port))
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether somebody has stopped the system, and nobody started it since."""
+        return (self.path / "stopped").exists()
+
+    def tell_stopped(self, is_stopped: bool) -> None:
+        """Lets those who ask in vain know why."""
+        mark = self.path / "stopped"
+        mark.touch() if is_stopped else mark.unlink(missing_ok=True)
+
+    @property
     def spark_settings(self) -> Path:
         """A folder whose ``spark-defaults.conf`` all of the system's Spark processes read."""
         return self.path / "spark"
 
     def prepare(self, catalog_url: str | None = None, host: str | None = None) -> None:
         """Makes the folder and its token; only its owner can read them."""
+        with self._writing():
+            self._prepare(catalog_url, host)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise InputError(
+                f"the system's folder {self.path} cannot be written: {error.strerror}",
+                hint="Choose another with --home, or make room or rights for this one.",
+            ) from None
+
+    def _prepare(self, catalog_url: str | None, host: str | None) -> None:
         self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
         if self.path.stat().st_mode & 0o077:
             self.path.chmod(0o700)
@@ -102,8 +138,10 @@ class Home:
     @contextmanager
     def starting(self) -> Iterator[None]:
         """Nobody else starts this system meanwhile; raises if somebody is about to."""
-        self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with (self.path / "up.lock").open("w") as lock:
+        with self._writing():
+            self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+            lock_file = (self.path / "up.lock").open("w")
+        with lock_file as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

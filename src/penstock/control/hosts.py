@@ -124,7 +124,7 @@ class ClusterHost:
         """Starts what does not run of the cluster, and then of the nodes."""
         # Nodes of a master that is gone end by themselves, and start again with the new one.
         self._nodes.master = self._cluster.keep_up(
-            {one.name: (one.cores, one.memory_bytes) for one in nodes}
+            {node.name: (node.cores, node.memory_bytes) for node in nodes}
         )
         self._nodes.keep_up(nodes)
 
@@ -169,6 +169,6 @@ def _is_running(home: Home, node: NodeRecord) -> bool:
     try:
         process = psutil.Process(node.pid)
         started = [_NODE_PROCESS, str(home.path), node.name]
-        return process.is_running() and all(one in process.cmdline() for one in started)
+        return process.is_running() and all(word in process.cmdline() for word in started)
     except psutil.Error:
         return False

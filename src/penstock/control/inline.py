@@ -43,8 +43,8 @@ class InlineHost:
     def _start(self, node: NodeRecord, nodes: Sequence[NodeRecord]) -> None:
         log.info("starting node %s here", node.name)
         if self._session is None:
-            cores = sum(one.cores for one in nodes)
-            memory_bytes = max(one.memory_bytes for one in nodes)
+            cores = sum(node.cores for node in nodes)
+            memory_bytes = max(node.memory_bytes for node in nodes)
             self._session = start_session(
                 "penstock", SessionOptions(cores, memory_bytes), self._home.log("nodes")
             )

@@ -17,10 +17,12 @@ from penstock.control.client import KINDS, Client
 from penstock.control.home import Home
 from penstock.control.hosts import checked_host
 from penstock.control.records import NodeRecord
+from penstock.control.sizing import NodesWanted, sized
 from penstock.control.versions import check_controller, check_nodes
-from penstock.errors import RunError, UnreachableError
+from penstock.errors import InputError, RunError, UnreachableError
 from penstock.model.network import NodeSpec
 
+DEFAULT_PORT = 7400
 _LOOK_EVERY_S = 0.1
 _LOGGED = re.compile(r"^\S+ \S+ (INFO|WARNING|ERROR) ")
 
@@ -31,8 +33,8 @@ _started: list[subprocess.Popen[bytes]] = []
 
 def bring_up(
     home: Home,
-    nodes: Iterable[NodeSpec],
-    port: int = 0,
+    nodes: Iterable[NodeSpec] | NodesWanted,
+    port: int | None = 0,
     catalog_url: str | None = None,
     patience_s: float = 120.0,
     say: Callable[[str], None] = lambda _: None,
@@ -42,22 +44,50 @@ def bring_up(
 
     ``host`` is where nodes run: see :func:`penstock.control.hosts.checked_host`.
     What already runs is left as it is, so this also brings back a system whose controller or
-    nodes have died.
+    nodes have died. Where ``port`` is None, it is the one that was asked for last.
     """
     with home.starting():
         home.prepare(catalog_url, None if host is None else checked_host(host))
         with closing(Catalog(home.catalog_url)) as catalog:
             catalog.prepare()
             _check_versions(home, catalog)
-            for node in nodes:
-                catalog.declare(NodeRecord(node.name, node.cores, node.memory_bytes))
+            _declare(catalog, nodes)
         if not is_up(home):
             say("starting the controller…")
-            _start_controller(home, port, patience_s)
+            _start_controller(home, _chosen_port(home, port), patience_s)
+            if port is not None:
+                home.keep_port(port)
+        elif port is not None and port not in (0, _port_of(home)):
+            raise InputError(
+                f"the system in {home.path} answers on port {_port_of(home)}, not {port}",
+                hint="Its port changes when it starts: penstock down, then up again.",
+            )
         client = Client.of(home)
         say("starting nodes…")
         _await_nodes(client, home, patience_s)
         return client
+
+
+def _declare(catalog: Catalog, nodes: Iterable[NodeSpec] | NodesWanted) -> None:
+    if not isinstance(nodes, NodesWanted):
+        for node in nodes:
+            catalog.declare(NodeRecord(node.name, node.cores, node.memory_bytes))
+        return
+    made, changed = sized(nodes, catalog.nodes(), catalog.now_s())
+    for one in made:
+        catalog.declare(one)
+    for one in changed:
+        catalog.resize(one.name, one.cores, one.memory_bytes)
+
+
+def _chosen_port(home: Home, asked: int | None) -> int:
+    if asked is not None:
+        return asked
+    return DEFAULT_PORT if home.port is None else home.port
+
+
+def _port_of(home: Home) -> int:
+    return int(home.address().url.rsplit(":", 1)[1])
 
 
 def _check_versions(home: Home, catalog: Catalog) -> None:
@@ -109,7 +139,7 @@ def _last_line(log: Path) -> str:
 def _await_nodes(client: Client, home: Home, patience_s: float) -> None:
     until_s = time.monotonic() + patience_s
     while True:
-        waiting = [one["name"] for one in client.get("/api/nodes") if one["state"] != "up"]
+        waiting = [node["name"] for node in client.get("/api/nodes") if node["state"] != "up"]
         if not waiting:
             return
         if time.monotonic() > until_s:

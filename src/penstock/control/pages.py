@@ -31,7 +31,7 @@ def api_page(description: Mapping[str, Any]) -> str:
 
 
 def _parameters(told: Mapping[str, Any]) -> str:
-    names = [escape(one["name"]) for one in told.get("parameters", ())]
+    names = [escape(parameter["name"]) for parameter in told.get("parameters", ())]
     if "requestBody" in told:
         names.append("a JSON body")
     return ", ".join(names)

@@ -34,6 +34,7 @@ def planned_nodes(
     if not deployment.placement and len(nodes) < 2:
         return {}
     # Only now: what compiles the planners takes seconds to load.
+    from penstock.kernels.engine_choice import light_fragments
     from penstock.place.fragments import placed_fragments
     from penstock.place.registry import GROUP, strategies, strategy_called
 
@@ -45,8 +46,10 @@ def planned_nodes(
         return {}
     network, rates = deployment.network, known_rates(deployment.network)
     try:
-        costs = measured_costs()
-        return placed_fragments(network, fragments, specs, strategy, costs, rates, measured)
+        costs, light = measured_costs(), light_fragments(network, fragments)
+        return placed_fragments(
+            network, fragments, specs, strategy, costs, rates, measured, light=light
+        )
     except PenstockError as error:
         log.warning("%s could not place %s: %s", name, deployment.name, error)
         return {}

@@ -39,7 +39,7 @@ def reasons(
             names[k]: _rounded(before.series.means[k]) for k in free[:_CONSIDERED_AT_MOST]
         },
         "considered_count": len(free),
-        "moved_with_it": [names[one.operator] for one in plan.moves if one is not move],
+        "moved_with_it": [names[other.operator] for other in plan.moves if other is not move],
     }
 
 

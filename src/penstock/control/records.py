@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 SubmissionKind = Literal["yaml", "sql"]
 UnitKind = Literal["fragment", "intake"]
 UnitState = Literal["waiting", "running", "finished", "failed", "released", "held back"]
 MoveState = Literal["preparing", "moving", "done", "failed"]
-Mover = Literal["people", "balancer", "failover"]
+UNREADABLE = "unreadable"
+"""How an input is shown of which nothing could be read, and all that reads it."""
+Mover = Literal["people", "balancer", "failover", "return"]
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,7 @@ class Submission:
     """Something people asked the system to run, as they wrote it.
 
     ``kind`` says how it is written: ``yaml`` for a deployment, ``sql`` for a single query.
+    ``begun`` is since when its fragments count, decided when it was taken in.
     """
 
     id: int
@@ -26,13 +29,15 @@ class Submission:
     text: str
     folder: str
     max_latency_us: int | None = None
+    begun: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class NodeRecord:
     """A node: what it has, which process runs it, and until when it may be taken for alive.
 
-    ``incarnation`` is new with every process; ``lease_until_s`` is wall time.
+    ``incarnation`` is new with every process. ``joined_s``, since when it has held its lease
+    without a break, and ``lease_until_s`` are the catalog's times.
     """
 
     name: str
@@ -42,6 +47,7 @@ class NodeRecord:
     pid: int = 0
     version: str = ""
     lease_until_s: float = 0.0
+    joined_s: float = 0.0
 
     def is_alive(self, now_s: float) -> bool:
         """Whether its lease has not run out."""
@@ -56,8 +62,9 @@ class UnitRecord:
     ``state`` and ``error`` are what the owner with ``reported_epoch`` reported, ``measured`` what
     it measured last once it has finished. ``restarts`` counts the times it was started again
     because it had failed. ``pinned`` is where people want it, ``planned`` where a strategy has put
-    it at first. One that ``is_dropped`` only has to stop; the intake of a stream that ``is_unread``
-    waits for somebody who reads it.
+    it at first. ``belongs`` is the node it goes back to, where it ran before that node fell silent;
+    ``returns`` counts how often that was tried. One that ``is_dropped`` only has to stop; the
+    intake of a stream that ``is_unread`` waits for somebody who reads it.
 
     Times are the catalog's: when it was given to its owner, when the lease of the owner before had
     ended if that is why, since when its owner says the same or better of it, and when an owner last
@@ -77,6 +84,8 @@ class UnitRecord:
     restarts: int = 0
     pinned: str | None = None
     planned: str | None = None
+    belongs: str | None = None
+    returns: int = 0
     is_dropped: bool = False
     measured: Mapping[str, object] = field(default_factory=dict)
     is_unread: bool = False
@@ -90,6 +99,10 @@ class UnitRecord:
         """Whether its present owner has said that it runs or has finished."""
         up = self.state in ("running", "held back", "finished")
         return up and self.reported_epoch == self.epoch
+
+    def has_said(self, state: UnitState) -> bool:
+        """Whether that is the last word of its present owner."""
+        return self.state == state and self.reported_epoch == self.epoch
 
 
 @dataclass(frozen=True)
@@ -121,7 +134,7 @@ class MoveRecord:
     def by(self) -> Mover:
         """Who wanted it."""
         found = self.numbers.get("by")
-        return found if found in ("balancer", "failover") else "people"
+        return found if found in ("balancer", "failover", "return") else "people"
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from penstock.errors import RunError
 from penstock.spark.channels.channel import Channel
@@ -83,7 +82,6 @@ def _read(
         if count and count + manifest.rows > most_rows:
             break
         # Files that people gave may have more columns, in another order.
-        paths = [channel.data / file.name for file in manifest.of_groups(groups)]
-        tables += [pq.read_table(path, columns=columns) for path in paths]
+        tables += [channel.rows_of(file, columns) for file in manifest.of_groups(groups)]
         count, at, ended = count + manifest.rows, manifest.sequence + 1, manifest.ended
     return Results(pa.concat_tables(tables) if tables else None, at, ended)

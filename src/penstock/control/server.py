@@ -56,17 +56,22 @@ def _serve(home: Home, catalog: Catalog, listening: socket.socket) -> None:
     guarded = Guard(app, home.token(), allowed_hosts(HOST, port))
     config = uvicorn.Config(guarded, log_config=None, access_log=False, lifespan="off")
     server = uvicorn.Server(config)
+    home.tell_stopped(False)
     over = threading.Event()
     balancer = Balancer(catalog, controller)
     ticks = (
         controller.tick,
         lambda: balancer.tick(catalog.now_s()),
         lambda: controller.note_costs(catalog.now_s()),
+        lambda: controller.note_set_aside(catalog.now_s()),
+        lambda: controller.note_latencies(catalog.now_s()),
     )
     threads = [
         threading.Thread(target=tick_always, args=(ticks, over.wait), name="decide"),
         threading.Thread(target=_keep_up, args=(host, catalog, over), name="host"),
-        threading.Thread(target=_await_down, args=(down, over, server), name="down", daemon=True),
+        threading.Thread(
+            target=_await_down, args=(home, down, over, server), name="down", daemon=True
+        ),
     ]
     for thread in threads:
         thread.start()
@@ -103,9 +108,12 @@ def _keep_up(host: Host, catalog: Catalog, over: threading.Event) -> None:
             logging.exception("nodes could not be started")
 
 
-def _await_down(down: threading.Event, over: threading.Event, server: uvicorn.Server) -> None:
+def _await_down(
+    home: Home, down: threading.Event, over: threading.Event, server: uvicorn.Server
+) -> None:
     down.wait()
     over.set()
+    home.tell_stopped(True)
     server.should_exit = True
 
 

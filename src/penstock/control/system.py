@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 from penstock.control.records import Submission, UnitKind
 from penstock.errors import InputError
-from penstock.lang.deployment import parse_deployment, parse_single_query
+from penstock.lang.deployment import offered_streams, parse_deployment, parse_single_query
+from penstock.model.beginnings import FIRST, Beginning, Reread
 from penstock.model.fragments import Fragment
 from penstock.model.network import Deployment, Network
+from penstock.model.operators import Input, Operator
 from penstock.model.partition_groups import PartitionGroups
+from penstock.model.retime import Retime, keeps_order, no_order
+from penstock.model.rewiring import copied, rewired
 from penstock.model.sources import KafkaSource, RunningSource, Stream
 from penstock.place.fuse import fuse
 
@@ -21,7 +26,8 @@ class Unit:
     """Something a node can run: a fragment, or the intake of a stream from outside.
 
     ``on`` is the node it was written to run on, if any. Nothing of its own submission reads an
-    intake that ``is_unread``.
+    intake that ``is_unread``. One that makes rows ``again`` does so for its own submission alone;
+    ``repeats`` are results of others that a fragment makes again for itself.
     """
 
     name: str
@@ -31,21 +37,27 @@ class Unit:
     stream: Stream | None = None
     on: str | None = None
     is_unread: bool = False
+    again: Reread | None = None
+    repeats: frozenset[str] = frozenset()
 
     @property
     def kind(self) -> UnitKind:
         return "intake" if self.fragment is None else "fragment"
 
     @property
+    def gives(self) -> str:
+        """The channel it fills."""
+        return self.fragment.output if self.fragment else self.name
+
+    @property
+    def is_retimed(self) -> bool:
+        """Whether its rows have an event time of their own."""
+        return self.fragment is not None and isinstance(self.fragment.operators[-1], Retime)
+
+    @property
     def reads(self) -> tuple[str, ...]:
         """The channels it reads."""
-        if self.fragment is None:
-            return ()
-        return tuple(name for name in self.fragment.inputs if not self._is_kafka(name))
-
-    def _is_kafka(self, stream: str) -> bool:
-        outside = {one.name: one.source for one in self.network.streams}
-        return isinstance(outside.get(stream), KafkaSource)
+        return () if self.fragment is None else self.fragment.inputs
 
 
 @dataclass(frozen=True)
@@ -55,6 +67,11 @@ class System:
     units: Mapping[str, Unit] = field(default_factory=dict)
     streams: Mapping[str, Stream] = field(default_factory=dict)
     deployments: Mapping[int, Deployment] = field(default_factory=dict)
+
+    @cached_property
+    def makers(self) -> Mapping[str, Unit]:
+        """The unit that fills each channel, none before those that it reads."""
+        return {unit.gives: unit for unit in self.units.values()}
 
     @property
     def queries(self) -> dict[str, int]:
@@ -67,17 +84,17 @@ class System:
 
     def groups(self, stream: str) -> PartitionGroups | None:
         """The groups in which the rows of a stream are kept; None where they are not."""
-        found = (one.network.groups(stream) for one in self.deployments.values())
+        found = (deployment.network.groups(stream) for deployment in self.deployments.values())
         return next((groups for groups in found if groups is not None), None)
 
     def readers(self, submission: int) -> tuple[str, ...]:
         """The units of other submissions that read something of this one."""
         mine = [unit for unit in self.units.values() if unit.submission == submission]
-        given = {unit.fragment.output if unit.fragment else unit.name for unit in mine}
+        given = {unit.gives for unit in mine}
         return tuple(
             unit.name
             for unit in self.units.values()
-            if unit.submission != submission and not given.isdisjoint(unit.reads)
+            if unit.submission != submission and not given.isdisjoint({*unit.reads, *unit.repeats})
         )
 
 
@@ -91,8 +108,11 @@ def assembled(submissions: Iterable[Submission]) -> System:
 
 def extended(system: System, submission: Submission) -> System:
     """The system with one more submission; raises what is wrong with it."""
-    deployment = _deployment(system, submission)
-    units = {unit.name: unit for unit in _units(deployment, submission.id)}
+    deployment, repeats = _deployment(system, submission), frozenset[str]()
+    if submission.begun.get("start") == "start":
+        deployment, repeats = repeated(system, deployment, submission.id)
+    _check_order(system, deployment.network)
+    units = {unit.name: unit for unit in _units(system, deployment, submission, repeats)}
     for name in units:
         if name in system.units:
             raise InputError(
@@ -106,14 +126,99 @@ def extended(system: System, submission: Submission) -> System:
     )
 
 
+def _check_order(system: System, network: Network) -> None:
+    """Raises where a running result is given another event time whose rows have no order."""
+    running = {
+        stream.name for stream in network.streams if isinstance(stream.source, RunningSource)
+    }
+    for operator in network.operators:
+        if isinstance(operator, Retime):
+            for stream in sorted(running & network.upstream([operator.input.stream])):
+                if not _has_order(system, stream):
+                    raise no_order(operator.name, stream, "a running result")
+
+
+def _has_order(system: System, stream: str) -> bool:
+    maker = system.makers[stream]
+    if maker.stream is not None:
+        return not isinstance(maker.stream.source, KafkaSource)
+    assert maker.fragment is not None
+    keeps = all(map(keeps_order, maker.fragment.operators))
+    return keeps and all(_has_order(system, read) for read in maker.reads)
+
+
 def _deployment(system: System, submission: Submission) -> Deployment:
     running = system.streams.values()
     if submission.kind == "sql":
         name, origin = submission.name, f"{submission.name}.sql"
         return parse_single_query(name, submission.text, origin, running, submission.max_latency_us)
     folder, origin = Path(submission.folder), f"{submission.name}.yaml"
-    deployment = parse_deployment(submission.text, origin, folder, running)
+    intakes = (unit.stream for unit in system.units.values())
+    written = [stream for stream in intakes if stream is not None]
+    deployment = parse_deployment(submission.text, origin, folder, running, written)
     return _in_time(deployment, submission.max_latency_us)
+
+
+def repeated(
+    system: System, deployment: Deployment, number: int
+) -> tuple[Deployment, frozenset[str]]:
+    """The deployment with all results of others that it reads computed anew, and which they are."""
+    copying = _Copying(system, f"_again_{number}")
+    network = deployment.network
+    kept = [stream for stream in network.streams if not copying.is_result(stream)]
+    names = {
+        stream.name: copying.stream(stream.name) for stream in network.streams if stream not in kept
+    }
+    own = [_reading(operator, names) for operator in network.operators]
+    queries = [
+        replace(query, stream=names.get(query.stream, query.stream)) for query in network.queries
+    ]
+    streams = {one.name: one for one in [*copying.streams.values(), *kept]}
+    whole = Network(tuple(streams.values()), (*copying.operators, *own), tuple(queries))
+    return replace(deployment, network=whole), frozenset(names)
+
+
+def _reading(operator: Operator, names: Mapping[str, str]) -> Operator:
+    """The operator, reading streams by their new names."""
+    inputs = tuple(Input(names.get(one.stream, one.stream), one.shape) for one in operator.inputs)
+    return operator if inputs == operator.inputs else rewired(operator, inputs)
+
+
+class _Copying:
+    """Copies of the operators behind running results, and the streams that those begin with."""
+
+    def __init__(self, system: System, suffix: str) -> None:
+        self._system = system
+        self._suffix = suffix
+        self.streams: dict[str, Stream] = {}
+        self.operators: list[Operator] = []
+        self._names: dict[str, str] = {}
+
+    def is_result(self, stream: Stream) -> bool:
+        """Whether a stream is the result of a running fragment."""
+        maker = self._system.makers.get(stream.name)
+        running = isinstance(stream.source, RunningSource)
+        return running and maker is not None and maker.fragment is not None
+
+    def stream(self, name: str) -> str:
+        """The name of the copy of a running stream; of one that is brought in, its own."""
+        if name in self._names:
+            return self._names[name]
+        maker = self._system.makers.get(name)
+        if maker is None or maker.fragment is None:
+            self._names[name] = name
+            return name
+        for read in maker.fragment.inputs:
+            if self.stream(read) == read:
+                self.streams[read] = self._system.streams[read]
+        for operator in maker.fragment.operators:
+            self._copy(operator)
+        return self._names[name]
+
+    def _copy(self, operator: Operator) -> None:
+        copy = copied(_reading(operator, self._names), f"{operator.name}{self._suffix}")
+        self.operators.append(copy)
+        self._names |= zip(operator.outputs, copy.outputs, strict=True)
 
 
 def _in_time(deployment: Deployment, max_latency_us: int | None) -> Deployment:
@@ -127,20 +232,40 @@ def _in_time(deployment: Deployment, max_latency_us: int | None) -> Deployment:
     return replace(deployment, network=replace(deployment.network, queries=queries))
 
 
-def _units(deployment: Deployment, submission: int) -> list[Unit]:
-    network = deployment.network
-    fragments = [replace(one, is_read=True) for one in fuse(network)]
+def _units(
+    system: System, deployment: Deployment, submission: Submission, repeats: frozenset[str]
+) -> list[Unit]:
+    network, number = deployment.network, submission.id
+    decided = submission.begun.get("fragments", {})
+    begun = {name: Beginning.from_record(one) for name, one in decided.items()}
+    fragments = [
+        replace(one, is_read=True, beginning=begun.get(one.name, FIRST)) for one in fuse(network)
+    ]
     read = {name for fragment in fragments for name in fragment.inputs}
     intakes = [
-        Unit(stream.name, submission, network, stream=stream, is_unread=stream.name not in read)
+        Unit(stream.name, number, network, stream=stream, is_unread=stream.name not in read)
         for stream in network.streams
-        if not isinstance(stream.source, KafkaSource | RunningSource)
+        if not isinstance(stream.source, RunningSource)
+    ]
+    again = {
+        name: Reread.from_record(one) for name, one in submission.begun.get("again", {}).items()
+    }
+    rereading = [
+        Unit(name, number, network, stream=system.units[one.stream].stream, again=one)
+        for name, one in again.items()
     ]
     placed = [
-        Unit(fragment.name, submission, network, fragment, on=_written_node(network, fragment))
+        Unit(
+            fragment.name,
+            number,
+            network,
+            fragment,
+            on=_written_node(network, fragment),
+            repeats=repeats,
+        )
         for fragment in fragments
     ]
-    return [*intakes, *placed]
+    return [*intakes, *rereading, *placed]
 
 
 def _written_node(network: Network, fragment: Fragment) -> str | None:
@@ -169,9 +294,5 @@ def _written_node(network: Network, fragment: Fragment) -> str | None:
 
 def _offered(network: Network, units: Mapping[str, Unit]) -> dict[str, Stream]:
     """The streams that later submissions can read: all that are in a channel."""
-    names = [unit.fragment.output if unit.fragment else unit.name for unit in units.values()]
-    shapes = {name: network.shapes[name] for name in names}
-    return {
-        name: Stream(name, RunningSource(), shape, 0 if shape.times and shape.watermarked else None)
-        for name, shape in shapes.items()
-    }
+    names = [unit.gives for unit in units.values() if unit.again is None]
+    return {stream.name: stream for stream in offered_streams(network, names)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-VERSION = 2
+VERSION = 4
 """The version of these tables; a catalog with another one is refused."""
 
 metadata = sa.MetaData()
@@ -25,6 +25,7 @@ submissions = sa.Table(
     sa.Column("text", sa.Text, nullable=False),
     sa.Column("folder", sa.Text, nullable=False),
     sa.Column("max_latency_us", sa.BigInteger),
+    sa.Column("begun", sa.JSON, nullable=False, default=dict),
 )
 
 nodes = sa.Table(
@@ -37,6 +38,7 @@ nodes = sa.Table(
     sa.Column("pid", sa.Integer, nullable=False, default=0),
     sa.Column("version", sa.String(40), nullable=False, default=""),
     sa.Column("lease_until_s", sa.Float, nullable=False, default=0.0),
+    sa.Column("joined_s", sa.Float, nullable=False, default=0.0),
 )
 
 units = sa.Table(
@@ -55,6 +57,8 @@ units = sa.Table(
     sa.Column("restarts", sa.Integer, nullable=False, default=0),
     sa.Column("pinned", sa.String(200)),
     sa.Column("planned", sa.String(200)),
+    sa.Column("belongs", sa.String(200)),
+    sa.Column("returns", sa.Integer, nullable=False, default=0),
     sa.Column("is_dropped", sa.Boolean, nullable=False, default=False),
     sa.Column("is_unread", sa.Boolean, nullable=False, default=False),
     sa.Column("assigned_s", sa.Float),

@@ -47,14 +47,19 @@ class SparkWorker:
             self._node.start_fragment(unit.network, unit.fragment, epoch)
         else:
             assert unit.stream is not None
-            self._node.start_intake(unit.stream, epoch)
+            if unit.again is None:
+                self._node.start_intake(unit.stream, epoch)
+            else:
+                self._node.read_again(unit.name, unit.stream, unit.again, epoch)
         self._units[unit.name] = unit
         self._warmed.add(unit.name)
 
     def warm(self, unit: Unit, epoch: int) -> None:
         if unit.fragment is None:
             return
-        if unit.name not in self._warmed and self._rehearsed(unit.network, unit.fragment):
+        # A light one starts nothing that could be rehearsed.
+        is_known = unit.name in self._warmed or self._node.is_light(unit.network, unit.fragment)
+        if not is_known and self._rehearsed(unit.network, unit.fragment):
             self._warmed.add(unit.name)
         self._node.arm(unit.network, unit.fragment, epoch)
 

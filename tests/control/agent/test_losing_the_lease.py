@@ -130,3 +130,25 @@ class TestLosingTheLease:
         assert node(catalog) == taken
         # What the other process may be running already must not be given out to a third.
         assert unit(catalog, "peaks").released_epoch == 0
+
+    def test_what_is_given_up_meanwhile_is_not_stopped_again(
+        self,
+        catalog: TroubledCatalog,
+        worker: ToyWorker,
+        make: Callable[..., Agent],
+        clock: Clock,
+        caplog: pytest.LogCaptureFixture,
+    ) -> None:
+        """The order to release it came too late: its owner had given it up, and has it again."""
+        agent = make(lease_s=20.0)
+        with started(agent):
+            give(catalog, "peaks", "a")
+            until(lambda: state(catalog, "peaks") == "running")
+            clock.skip(20)
+            until(
+                lambda: worker.story == ["start peaks 1", "stop peaks 1 at once", "start peaks 1"]
+            )
+            agent._release("peaks", 7)
+            worker.finished.add("peaks")
+            until(lambda: state(catalog, "peaks") == "finished")
+        assert "could not be stopped" not in caplog.text

@@ -25,7 +25,7 @@ STUCK = "a could not stop peaks: it hangs"
 def controller(tmp_path: Path, catalog: TroubledCatalog) -> Controller:
     home = Home(tmp_path / "system")
     home.prepare()
-    return Controller(home, catalog)
+    return Controller(home, catalog, began_s=0.0)
 
 
 @contextmanager
@@ -41,7 +41,7 @@ def on_the_first_of_two(
 
 
 def the(catalog: TroubledCatalog, name: str = "peaks") -> UnitRecord:
-    return next(one for one in catalog.units() if one.name == name)
+    return next(unit for unit in catalog.units() if unit.name == name)
 
 
 def the_move(catalog: TroubledCatalog) -> MoveRecord:
@@ -168,8 +168,8 @@ def test_a_recovery_says_what_it_took(
             "started_s": assigned_s + 3,
             "first_batch_s": assigned_s + 3.5,
         }
-        until(lambda: any(one.kind == "recovery" for one in catalog.events()))
-    told = next(one for one in catalog.events() if one.kind == "recovery")
+        until(lambda: any(event.kind == "recovery" for event in catalog.events()))
+    told = next(event for event in catalog.events() if event.kind == "recovery")
     assert (told.subject, told.numbers["move"]) == ("peaks", the_move(catalog).id)
     spent = {key: told.numbers[key] for key in ("silence_s", "take_over_s", "start_s")}
     assert spent == {
@@ -194,5 +194,5 @@ def test_an_intake_is_back_once_it_is_started(
     with started(make()):
         until(lambda: catalog.nodes())
         catalog.assign(the(catalog, "readings"), "a", lost_s=time.time())
-        until(lambda: any(one.kind == "recovery" for one in catalog.events()))
+        until(lambda: any(event.kind == "recovery" for event in catalog.events()))
     assert "query started" in catalog.events()[-1].text

@@ -1,0 +1,65 @@
+"""Which nodes a system is to have."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.control.records import NodeRecord
+from penstock.control.sizing import NodesWanted, sized
+from penstock.errors import InputError
+
+GIB = 1 << 30
+NOW_S = 100.0
+
+
+def node(name: str, cores: int = 1, gib: int = 1, *, is_alive: bool = False) -> NodeRecord:
+    return NodeRecord(name, cores, gib * GIB, lease_until_s=NOW_S + is_alive)
+
+
+def asked(wanted: NodesWanted, *there: NodeRecord) -> tuple[list[str], list[str]]:
+    made, changed = sized(wanted, there, NOW_S)
+    shown = [
+        [f"{one.name} {one.cores} {one.memory_bytes // GIB}g" for one in some]
+        for some in (made, changed)
+    ]
+    return shown[0], shown[1]
+
+
+def test_a_new_system() -> None:
+    assert asked(NodesWanted()) == (["a 1 1g", "b 1 1g"], [])
+    assert asked(NodesWanted(1, 2, 3 * GIB)) == (["a 2 3g"], [])
+
+
+def test_one_that_is_there_stays_as_it_is() -> None:
+    assert asked(NodesWanted(), node("a", 2, 3)) == ([], [])
+    assert asked(NodesWanted(), node("n1"), node("n2"), node("n3")) == ([], [])
+
+
+def test_more_nodes_are_like_those_there_are() -> None:
+    there = [node("a", 2, 3, is_alive=True), node("b", 2, 3)]
+    assert asked(NodesWanted(count=3), *there) == (["c 2 3g"], [])
+
+
+def test_what_nodes_have_changes_while_they_are_down() -> None:
+    there = [node("a"), node("b", 1, 4)]
+    assert asked(NodesWanted(memory_bytes=4 * GIB), *there) == ([], ["a 1 4g"])
+    with pytest.raises(InputError) as error:
+        asked(NodesWanted(cores=2), node("a", is_alive=True))
+    assert str(error.value) == (
+        "node a is running, with 1 core and 1 GiB, not 2 cores and 1 GiB. "
+        "What nodes have changes when they start: penstock down, then up again."
+    )
+
+
+def test_fewer_nodes_are_refused() -> None:
+    with pytest.raises(InputError) as error:
+        asked(NodesWanted(count=1), node("a"), node("b"))
+    assert str(error.value) == (
+        "the system has 2 nodes, a, b, not 1. "
+        "Nodes are not taken away; leave --nodes out to keep them."
+    )
+
+
+def test_names_go_on_after_the_letters() -> None:
+    made, _ = sized(NodesWanted(count=28), [], NOW_S)
+    assert [one.name for one in made][24:] == ["y", "z", "a1", "b1"]
