@@ -33,7 +33,7 @@ def test_a_layout_is_so_many_fragments(layout: str, expected: dict[str, str]) ->
 
 def test_only_measured_kinds_are_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = dict(costs.measured_costs().cost_us)
-    monkeypatch.setattr(costs, "files", lambda _package: tmp_path)
+    monkeypatch.setenv("PENSTOCK_COSTS", str(tmp_path / "costs.json"))
     costs.keep_costs({"transfer": 0.5004, "hop": 2.0}, ("transfer",))
     kept = json.loads((tmp_path / "costs.json").read_text())["cost_us"]
     assert kept == before | {"transfer": 0.5}
@@ -41,3 +41,6 @@ def test_only_measured_kinds_are_replaced(tmp_path: Path, monkeypatch: pytest.Mo
     kept = json.loads((tmp_path / "costs.json").read_text())["cost_us"]
     assert "transfer" not in kept, "too small to be told apart from nothing"
     assert kept["join"] == 3.0
+    # The costs of this test must not be those of the next.
+    monkeypatch.undo()
+    costs.measured_costs.cache_clear()

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from statistics import median
 
 import psutil
 
 from penstock.bench.processes import own_bytes, processor_s, resident_bytes, total
+from waiting import until
 
 
 def test_children_count() -> None:
@@ -22,26 +22,39 @@ def test_children_count() -> None:
 
 
 FORKING = """
-import os, time
+import os, sys
 much = b"x" * (1 << 28)
-print(flush=True)
-while True:
-    if not os.fork():
-        time.sleep(0.02)
-        os.execvp("true", ["true"])
-    os.wait()
+child = os.fork()
+if not child:
+    print(flush=True)
+    sys.stdin.readline()
+    os.execvp("sleep", ["sleep", "60"])
+os.wait()
 """
 
 
 def test_a_process_just_forked_does_not_count_with_its_parents_memory() -> None:
-    with subprocess.Popen([sys.executable, "-c", FORKING], stdout=subprocess.PIPE) as parent:
+    with subprocess.Popen(
+        [sys.executable, "-c", FORKING], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as parent:
+        assert parent.stdin is not None and parent.stdout is not None
+        parent.stdout.readline()
+        (child,) = psutil.Process(parent.pid).children()
+
+        def become() -> None:
+            assert parent.stdin is not None
+            parent.stdin.write(b"\n")
+            parent.stdin.flush()
+            until(lambda: child.name() == "sleep")
+
         try:
-            assert parent.stdout is not None
-            parent.stdout.readline()
-            found = median(total(parent.pid, resident_bytes) for _ in range(21))
+            before = total(parent.pid, resident_bytes, settle=lambda: None)
+            found = total(parent.pid, resident_bytes, settle=become)
         finally:
+            child.kill()
             parent.kill()
-    assert (1 << 28) < found < (1 << 29)
+    assert before > 2 * (1 << 28)
+    assert (1 << 28) < found < 2 * (1 << 28)
 
 
 def test_who_ends_meanwhile_does_not_count() -> None:

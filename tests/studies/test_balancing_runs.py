@@ -26,8 +26,8 @@ def test_load_levels_of_one_seed_differ_in_rates_alone() -> None:
 
 def test_bursts_share_a_few_rhythms() -> None:
     arrivals = workload_of(Setup(0.5, seed=1, workload="bursts")).arrivals.values()
-    assert all(isinstance(one, OnOff) for one in arrivals)
-    assert {one.rhythm for one in arrivals if isinstance(one, OnOff)} == set(range(5))
+    assert all(isinstance(arrival, OnOff) for arrival in arrivals)
+    assert {arrival.rhythm for arrival in arrivals if isinstance(arrival, OnOff)} == set(range(5))
 
 
 def test_one_run_from_a_global_plan() -> None:

@@ -12,13 +12,13 @@ from numba.core.registry import CPUDispatcher
 import penstock
 from penstock.studies.compiling import use_every_loop
 
-FOLDERS = ("balance", "load", "place", "sim")
+FOLDERS = ("balance", "kernels", "load", "place", "power.kernels", "sim")
 
 
 def _loops() -> Iterator[CPUDispatcher]:
     for folder in FOLDERS:
         package = importlib.import_module(f"{penstock.__name__}.{folder}")
-        for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             module = importlib.import_module(found.name)
             for _, one in inspect.getmembers(module, lambda it: isinstance(it, CPUDispatcher)):
                 if one.py_func.__module__ == module.__name__:
@@ -34,4 +34,4 @@ def test_every_loop_is_compiled_and_kept() -> None:
     use_every_loop()
     loops = list(_loops())
     assert len(loops) > 50
-    assert [one.py_func.__qualname__ for one in loops if not _has_kept_code(one)] == []
+    assert [loop.py_func.__qualname__ for loop in loops if not _has_kept_code(loop)] == []

@@ -30,8 +30,8 @@ def test_traffic_is_one_fragment_a_query(tmp_path: Path, strategy: str) -> None:
     text = traffic.deployment(tmp_path, strategy, 2.0)
     network = parse_deployment(text, "traffic", tmp_path).network
     fragments = fuse(network)
-    assert sorted(one.name for one in fragments) == sorted(traffic.query_names())
-    assert {round_us(network, one, 1) for one in fragments} == {traffic.ROUND_S * 1e6}
+    assert sorted(fragment.name for fragment in fragments) == sorted(traffic.query_names())
+    assert {round_us(network, fragment, 1) for fragment in fragments} == {traffic.ROUND_S * 1e6}
 
 
 @pytest.mark.parametrize("scenario", live_bursts.SCENARIOS)
@@ -89,7 +89,7 @@ def test_what_was_seen_is_summed_up() -> None:
 
 def test_what_was_seen_since() -> None:
     later = watched().since(2.0)
-    assert [one.at_s for one in later.looks] == [2.0, 4.0]
+    assert [look.at_s for look in later.looks] == [2.0, 4.0]
     assert later.latencies_s() == [0.2]
     assert len(later.moves) == 1
 

@@ -23,11 +23,12 @@ def test_every_study_is_a_module_with_one_function(name: str) -> None:
 def test_trees_are_of_equal_size_and_connected() -> None:
     network = tree_network(Trees(52, inputs=5), rng_of("trees", 1))
     sizes = [
-        sum(one.name.startswith(f"t{tree}o") for one in network.operators) for tree in range(5)
+        sum(operator.name.startswith(f"t{tree}o") for operator in network.operators)
+        for tree in range(5)
     ]
     assert sizes == [11, 11, 10, 10, 10]
-    assert max(len(network.readers[one.name]) for one in network.operators) <= 3
-    assert all(1e-4 <= one.cost_s <= 1e-3 for one in network.operators)
+    assert max(len(network.readers[operator.name]) for operator in network.operators) <= 3
+    assert all(1e-4 <= operator.cost_s <= 1e-3 for operator in network.operators)
 
 
 def test_link_ratio_is_that_of_a_single_operator() -> None:

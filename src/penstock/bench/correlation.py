@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 
+from penstock.balance.global_correlation import global_assignment
 from penstock.balance.pairwise import improved_selective_exchange, redistribution
 from penstock.balance.situation import Situation
 from penstock.bench.plain.cluster import global_plan
@@ -18,7 +19,6 @@ from penstock.bench.plain.pairs import World, two_way
 from penstock.bench.report import Case, Report, compared, limited
 from penstock.load.arrays import Floats
 from penstock.load.series import LoadSeries, load_series
-from penstock.place.correlation import global_assignment
 
 SAMPLES = 10
 PER_NODE = 10

@@ -1,22 +1,25 @@
-"""What a row costs each kind of operator: the processor time of a pipeline with it, less without.
+"""What a row costs each kind of operator, and what a batch costs however few rows it has.
 
-Every pipeline ends in a filter that lets nothing through, so that sinks cost nothing. The figures
-go into ``penstock/load/costs.json``, which ``penstock explain`` reads.
+A row: the processor time of a pipeline with the operator, less that of one without. A batch: the
+processor time of many small batches less that of few, over how many more there were. Every pipeline
+ends in a filter that lets nothing through, so that sinks cost nothing. The figures are kept in the
+user's cache, for ``plan``, ``simulate`` and ``explain`` (:mod:`penstock.load.costs`).
 """
 
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from importlib.resources import files
 from pathlib import Path
 
 from penstock.bench.report import Case, Report, limited, machine
 from penstock.bench.side import Side, workload
-from penstock.load.costs import READING, measured_costs
+from penstock.errors import RunError
+from penstock.load.costs import COSTS, READING, STATELESS, kept_costs_path, measured_costs
 
 _BASE = "SELECT auction, price, ts FROM bids WHERE price < 0"
 _BASE_JOIN = (
@@ -38,8 +41,13 @@ QUERIES = {
 }
 
 
+BATCHES = {STATELESS: _BASE, "aggregate": QUERIES["aggregate"], "join": QUERIES["join"]}
+_BATCH = " batch"
+_SMALL_EVENTS = 200
+
+
 def costs(quick: bool, say: Callable[[str], None]) -> Report:
-    """Microseconds of processor time per row and kind of operator."""
+    """Processor time per row and kind of operator, and per batch."""
     events, files_, rounds = (200_000, 4, 1) if quick else (1_000_000, 10, 3)
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as name:
         folder = Path(name)
@@ -48,7 +56,7 @@ def costs(quick: bool, say: Callable[[str], None]) -> Report:
         side = Side("ours", folder / "ours.log")
         try:
             measure = _Measure(side, path, events, files_, rounds, folder, say)
-            cases = tuple(_cases(measure, events))
+            cases = (*_cases(measure, events), *_batch_cases(measure, folder, quick))
         finally:
             side.close()
     return Report("costs", cases)
@@ -73,14 +81,26 @@ class _Measure:
         taken = []
         for number in range(self._rounds + 1):
             self._say(f"{name}, round {number} of {self._rounds}")
-            request = {
-                "parts": self._parts(sql),
-                "path": str(self._path),
-                "events": self._events,
-                "files": self._files,
-            }
-            taken.append(self._side.ask(request)["processor_seconds"])
+            answer = self._side.ask(self._request(sql, self._path, self._events, self._files))
+            taken.append(answer["processor_seconds"])
         return statistics.median(taken[1:])
+
+    def batches(self, name: str, sql: str, path: Path, files_: int) -> tuple[float, float]:
+        """Batches of a query over small files, and processor seconds; medians as above.
+
+        All processes of the side count: what plans batches is one of them.
+        """
+        found = []
+        for number in range(self._rounds + 1):
+            self._say(f"{name}, {files_} small files, round {number} of {self._rounds}")
+            before_s = self._side.processor_seconds()
+            answer = self._side.ask(self._request(sql, path, _SMALL_EVENTS * files_, files_))
+            found.append((answer["batches"], self._side.processor_seconds() - before_s))
+        counts, seconds = zip(*found[1:], strict=True)
+        return statistics.median(counts), statistics.median(seconds)
+
+    def _request(self, sql: str, path: Path, events: int, files_: int) -> dict[str, object]:
+        return {"parts": self._parts(sql), "path": str(path), "events": events, "files": files_}
 
     def _parts(self, sql: str) -> str:
         bids = (
@@ -108,24 +128,64 @@ def _cases(measure: _Measure, events: int) -> Iterator[Case]:
         yield limited(kind, max(cost, 0.0), "us/row")
 
 
-def write_table(report: Report) -> None:
-    """Keeps the figures where ``penstock explain`` finds them."""
+def _batch_cases(measure: _Measure, folder: Path, quick: bool) -> Iterator[Case]:
+    few, many = (5, 20) if quick else (10, 60)
+    small = {count: workload(folder / f"small-{count}", _SMALL_EVENTS * count, count)
+             for count in (few, many)}  # fmt: skip
+    for kind, sql in BATCHES.items():
+        found = [measure.batches(f"{kind}{_BATCH}", sql, small[one], one) for one in (few, many)]
+        yield limited(f"{kind}{_BATCH}", batch_cost_ms(*found), "ms")
+
+
+def batch_cost_ms(few: tuple[float, float], many: tuple[float, float]) -> float:
+    """Milliseconds a batch, from batches and processor seconds of two runs; 0 where unclear.
+
+    >>> batch_cost_ms((10, 2.0), (60, 7.0))
+    100.0
+    """
+    more, spent_s = many[0] - few[0], many[1] - few[1]
+    return max(0.0, 1e3 * spent_s / more) if more > 0 else 0.0
+
+
+def write_table(report: Report) -> Path:
+    """Keeps the figures where plans find them; where that is."""
     measured = {case.case: case.value for case in report.cases}
     if "filter" in measured:
         measured["switch"] = measured["filter"]
-    keep_costs(measured, (READING, *QUERIES, "switch"))
+    batches = {kind: measured.get(f"{kind}{_BATCH}", 0.0) for kind in BATCHES}
+    return keep_costs(measured, (READING, *QUERIES, "switch"), batches)
 
 
-def keep_costs(measured: Mapping[str, float], kinds: Sequence[str]) -> None:
-    """Replaces the costs of these kinds in the table that comes with Penstock.
+def keep_costs(
+    measured: Mapping[str, float],
+    kinds: Sequence[str],
+    batches_ms: Mapping[str, float] | None = None,
+) -> Path:
+    """Replaces the costs of these kinds in the user's cache; the file they are in.
 
     A kind whose cost is too small to be told apart from nothing is left out, not called free.
     """
     measured_costs.cache_clear()
-    known = {kind: cost for kind, cost in measured_costs().cost_us.items() if kind not in kinds}
+    known = measured_costs()
+    old = {kind: cost for kind, cost in known.cost_us.items() if kind not in kinds}
     news = {kind: round(measured[kind], 3) for kind in kinds if measured.get(kind, 0.0) > 0}
-    date = f"{datetime.now(UTC):%Y-%m-%d}"
-    table = {"cost_us": known | news, "machine": machine(), "date": date}
-    target = Path(str(files("penstock.load") / "costs.json"))
-    target.write_text(json.dumps(table, indent=2) + "\n", encoding="utf-8")
+    batches = {kind: round(ms, 1) for kind, ms in (batches_ms or {}).items() if ms > 0}
+    table = {
+        "cost_us": old | news,
+        "batch_ms": {**known.batch_ms, **batches},
+        "machine": machine(),
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+    }
+    target = kept_costs_path(os.environ)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = target.with_suffix(".new")
+        temporary.write_text(json.dumps(table, indent=2) + "\n", encoding="utf-8")
+        temporary.replace(target)
+    except OSError as error:
+        raise RunError(
+            f"the costs cannot be kept in {target}: {error.strerror}",
+            hint=f"Name another file with {COSTS}.",
+        ) from None
     measured_costs.cache_clear()
+    return target

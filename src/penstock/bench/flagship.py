@@ -55,4 +55,4 @@ def _watched(folder: Path) -> list[Case]:
 
 def _has_result(folder: Path) -> bool:
     counts = folder.glob(".penstock/ami/fragments/*/rows_out")
-    return any(json.loads(one.read_text())["rows"] for one in counts)
+    return any(json.loads(count.read_text())["rows"] for count in counts)

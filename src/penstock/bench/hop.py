@@ -50,7 +50,7 @@ def hop(quick: bool, say: Say) -> Report:
 
 
 def _throughput(runs: dict[str, list[Run]]) -> list[Case]:
-    found = {name: statistics.median(one.rows_per_s for one in of) for name, of in runs.items()}
+    found = {name: statistics.median(run.rows_per_s for run in of) for name, of in runs.items()}
     return _beside("throughput", found, "rows/s")
 
 
@@ -60,12 +60,12 @@ def _latency(latencies_s: dict[str, float]) -> list[Case]:
 
 def _beside(what: str, found: dict[str, float], unit: str) -> list[Case]:
     alone = found[_ALONE]
-    rest = [compared(f"{what}, {one}", found[one], unit, alone) for one in LAYOUTS[1:]]
+    rest = [compared(f"{what}, {layout}", found[layout], unit, alone) for layout in LAYOUTS[1:]]
     return [limited(f"{what}, {_ALONE}", alone, unit), *rest]
 
 
 def _work(runs: dict[str, list[Run]]) -> list[Case]:
-    cost_us = {name: statistics.median(one.cost_us for one in of) for name, of in runs.items()}
+    cost_us = {name: statistics.median(run.cost_us for run in of) for name, of in runs.items()}
     return [
         limited("hop", max(0.0, cost_us[_TOGETHER] - cost_us[_ALONE]), "us/row"),
         limited(TRANSFER, max(0.0, cost_us[_APART] - cost_us[_TOGETHER]), "us/row"),
@@ -101,10 +101,10 @@ def _watched(
 def _run(live: LiveSystem, layout: str, rows: int, say: Say) -> Run:
     source = f"generate: packets, rate: {_RATE_PER_S}, hosts: 200, seconds: {rows // _RATE_PER_S}"
     seen = _watched(live, layout, source, None, say)
-    start_s = min(one.at_s for one in seen.delivered if one.query == "packets")
-    end_s = max(one.at_s for one in seen.delivered if one.query == _SECOND)
+    start_s = min(row.at_s for row in seen.delivered if row.query == "packets")
+    end_s = max(row.at_s for row in seen.delivered if row.query == _SECOND)
     spent_ms = sum(
-        max(float(one.units.get(unit, {}).get("cpu_ms", 0.0)) for one in seen.looks)
+        max(float(look.units.get(unit, {}).get("cpu_ms", 0.0)) for look in seen.looks)
         for unit in ("packets", *_CHAIN)
     )
     return Run(rows / (end_s - start_s), 1_000 * spent_ms / rows)
@@ -116,4 +116,4 @@ def _latency_s(live: LiveSystem, layout: str, seconds: float, say: Say) -> float
     seen = _watched(live, layout, source, 2 * seconds, say)
     # Queries have started by then.
     late = seen.since(seen.looks[0].at_s + seconds)
-    return statistics.median(one.latency_s for one in late.delivered if one.query == _SECOND)
+    return statistics.median(row.latency_s for row in late.delivered if row.query == _SECOND)

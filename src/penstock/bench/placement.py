@@ -155,6 +155,7 @@ def chains(units: int, nodes: int) -> Problem:
         units=tuple(f"o{at}" for at in range(units)),
         members=tuple((f"o{at}",) for at in range(units)),
         rows=rows,
+        fixed=np.zeros(units),
         arcs=Arcs(sources, sources + INPUTS, nothing, nothing),
         variables=tuple(f"I{at}" for at in range(INPUTS)),
         nodes=tuple(f"n{at}" for at in range(nodes)),

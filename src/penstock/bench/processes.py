@@ -10,15 +10,21 @@ import psutil
 _SETTLED_S = 0.05
 
 
-def total(pid: int, of: Callable[[psutil.Process], float]) -> float:
+def _settle() -> None:
+    time.sleep(_SETTLED_S)
+
+
+def total(
+    pid: int, of: Callable[[psutil.Process], float], settle: Callable[[], None] = _settle
+) -> float:
     """The sum of something over a process and all below it.
 
     A process that was forked only now still has its parent's memory, all of it: it is asked a
     moment later, when it has become what it was forked for.
     """
     tree = _tree(pid)
-    time.sleep(_SETTLED_S)
-    return sum(_asked(one, of) for one in tree)
+    settle()
+    return sum(_asked(process, of) for process in tree)
 
 
 def resident_bytes(process: psutil.Process) -> int:

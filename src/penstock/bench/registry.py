@@ -6,12 +6,16 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from penstock.bench.admission import admission
 from penstock.bench.correlation import correlation
 from penstock.bench.costs import costs, write_table
+from penstock.bench.density import density
 from penstock.bench.handover import handover
 from penstock.bench.hop import hop
+from penstock.bench.join_kernel import join_kernel
 from penstock.bench.overhead import overhead
 from penstock.bench.placement import placement
+from penstock.bench.power import power
 from penstock.bench.report import Report
 from penstock.bench.simulator import simulator
 from penstock.bench.steadiness import steadiness
@@ -40,7 +44,7 @@ def _reported(measure: Measure) -> Callable[[bool], Mapping[str, Any]]:
 def _kept_costs(quick: bool, say: Callable[[str], None]) -> Report:
     report = costs(quick, say)
     if not quick:
-        write_table(report)
+        say(f"kept in {write_table(report)}\n")
     return report
 
 
@@ -48,9 +52,13 @@ BENCHES: Mapping[str, Callable[[bool], Mapping[str, Any]]] = {
     "overhead": _reported(overhead),
     "costs": _reported(_kept_costs),
     "placement": _reported(placement),
+    "power": _reported(power),
     "handover": _reported(handover),
     "hop": _reported(hop),
+    "density": _reported(density),
     "steadiness": _reported(steadiness),
     "correlation": _reported(correlation),
     "simulator": _reported(simulator),
+    "admission": _reported(admission),
+    "join-kernel": _reported(join_kernel),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 
@@ -65,6 +65,16 @@ def compared(
     if at_most is not None:
         return Case(case, value, unit, baseline, ratio, f"<= {at_most:g}", ratio <= at_most)
     return Case(case, value, unit, baseline, ratio)
+
+
+def equal(case: str, value: float, unit: str, baseline: float) -> Case:
+    """A figure that must be that of its peer, or the two cannot be compared.
+
+    >>> equal("batches", 16, "batches", 15).ok
+    False
+    """
+    found = compared(case, value, unit, baseline)
+    return replace(found, goal="= 1", ok=value == baseline)
 
 
 def limited(case: str, value: float, unit: str, at_most: float | None = None) -> Case:

@@ -6,8 +6,11 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from penstock.errors import RunError
 from penstock.spark.peers.workload import Workload
@@ -57,6 +60,16 @@ class Side:
             )
         answer: Answer = json.loads(line)
         return answer
+
+    def processor_seconds(self) -> float:
+        """Processor time so far of the process and of those that it has started and still has."""
+        seconds = 0.0
+        side = psutil.Process(self._process.pid)
+        for process in (side, *side.children(recursive=True)):
+            with suppress(psutil.Error):
+                times = process.cpu_times()
+                seconds += times.user + times.system
+        return seconds
 
     def close(self) -> None:
         """Ends the process."""

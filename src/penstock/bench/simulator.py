@@ -62,7 +62,7 @@ def _run(
 def _against_simpy(until_s: float, say: Say) -> list[Case]:
     network = _chains(20, 20)
     rng = np.random.default_rng(4)
-    times = {one.name: _poisson(70.0, until_s, rng) for one in network.inputs}
+    times = {input_.name: _poisson(70.0, until_s, rng) for input_ in network.inputs}
     arrivals: dict[str, Arrivals] = {name: Recorded.of(one) for name, one in times.items()}
     where = (np.arange(200) % 20).tolist()
     ours, theirs = [], []
@@ -98,7 +98,7 @@ def _events_per_s(until_s: float, say: Say) -> list[Case]:
         ("1,000 nodes, 10,000 operators", _chains(1_000, 1_000), 70.0, 0.05),
     ):
         say(f"events a second, {name}")
-        arrivals: dict[str, Arrivals] = {one.name: Steady(rate) for one in network.inputs}
+        arrivals: dict[str, Arrivals] = {input_.name: Steady(rate) for input_ in network.inputs}
         best = 0.0
         for _ in range(3):
             simulation, took_s = _run(network, arrivals, until_s * longer)
@@ -117,7 +117,7 @@ def _memory(until_s: float, say: Say) -> Case:
     """How much more memory a hundred times the simulated time takes."""
     say("memory over simulated time")
     network = _chains(5, 5)
-    arrivals: dict[str, Arrivals] = {one.name: Steady(70.0) for one in network.inputs}
+    arrivals: dict[str, Arrivals] = {input_.name: Steady(70.0) for input_ in network.inputs}
     short, _ = _run(network, arrivals, until_s / 100)
     long, _ = _run(network, arrivals, until_s)
     return compared("memory after 100 times as long", long.memory_bytes, "bytes",

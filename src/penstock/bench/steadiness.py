@@ -70,7 +70,7 @@ def grown(looks: list[Holding]) -> Iterator[Case]:
     early, late = looks[quarter : 2 * quarter], looks[-quarter:]
     for name in asdict(looks[0]):
         before, after = (
-            statistics.fmean(getattr(one, name) for one in part) for part in (early, late)
+            statistics.fmean(getattr(sample, name) for sample in part) for part in (early, late)
         )
         unit = "files" if name == "open_files" else "MiB"
         size = 1 if name == "open_files" else 1 << 20

@@ -50,9 +50,9 @@ def measured(point: tuple[str, float, int]) -> dict[str, Value]:
 def _deviations(table: Table) -> Table:
     """The deviations of all plans, and the least there could be as one more."""
     columns = ("algorithm", "level", "seed", "deviation")
-    found = [tuple(row) for row in zip(*(table.column(one) for one in columns), strict=True)]
+    found = [tuple(row) for row in zip(*(table.column(column) for column in columns), strict=True)]
     least = zip(
-        *(table.column(one) for one in ("level", "seed", "least_deviation", "algorithm")),
+        *(table.column(name) for name in ("level", "seed", "least_deviation", "algorithm")),
         strict=True,
     )
     found += [("least", level, seed, one) for level, seed, one, name in least if name == "COR-GLB"]

@@ -30,8 +30,10 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     ]
     points += [(name, at, seed, _SHORT_S) for seed in range(seeds) for name in ONE_WAY]
     found = run(measured, points, say)
-    table = records(_TABLE, [one for one in found if one["window_s"] != _SHORT_S])
-    short = records(f"{_TABLE}-short", [one for one in found if one["window_s"] == _SHORT_S])
+    table = records(_TABLE, [record for record in found if record["window_s"] != _SHORT_S])
+    short = records(
+        f"{_TABLE}-short", [record for record in found if record["window_s"] == _SHORT_S]
+    )
     setup = (
         f"20 nodes, 20 chains, each on a node of its own at first, {seeds} seeds; algorithms begin "
         "after 10 s and are measured for 200 s from then on. COR-GLB is in place from the start. "

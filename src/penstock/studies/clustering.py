@@ -32,7 +32,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     ]
     found = run(measured, points, say)
     tables = tuple(
-        records(f"clustering-{what}", [one for one in found if one["what"] == what])
+        records(f"clustering-{what}", [record for record in found if record["what"] == what])
         for what in (COMMUNICATION, BANDWIDTH)
     )
     labels = {

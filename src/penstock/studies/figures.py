@@ -101,7 +101,7 @@ def _line(axes: Any, figure: Figure, rows: Table, marker: str, style: dict[str, 
     xs = sorted(points)
     axes.plot(xs, [np.mean(points[x]) for x in xs], marker=marker, markersize=4, **style)
     if figure.spread:
-        low, high = ([np.percentile(points[x], one) for x in xs] for one in (10, 90))
+        low, high = ([np.percentile(points[x], percent) for x in xs] for percent in (10, 90))
         axes.fill_between(xs, low, high, color=style["color"], alpha=0.15, linewidth=0)
 
 
@@ -120,7 +120,10 @@ def _label(axes: Any, figure: Figure, legend: bool) -> None:
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     if legend:
-        axes.legend(frameon=False, fontsize=8, title=figure.by or None, title_fontsize=8)
+        # Said, although it is the default: unsaid, it warns on a busy machine that it took long.
+        axes.legend(
+            loc="best", frameon=False, fontsize=8, title=figure.by or None, title_fontsize=8
+        )
 
 
 def _plain_ticks(axis: Any, limits: tuple[float, float]) -> None:

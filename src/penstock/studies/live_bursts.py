@@ -62,8 +62,8 @@ def rates(scenario: str, seconds: int) -> dict[str, list[int]]:
             name: stretch.rates_per_s(seconds, _MEAN_PER_S) for name, stretch in _STRETCHES.items()
         }
     high = [(at // (_PERIOD_S // 2)) % 2 == 0 for at in range(seconds)]
-    first = [_HIGH_PER_S if one else _LOW_PER_S for one in high]
-    second = [_LOW_PER_S if one else _HIGH_PER_S for one in high]
+    first = [_HIGH_PER_S if is_high else _LOW_PER_S for is_high in high]
+    second = [_LOW_PER_S if is_high else _HIGH_PER_S for is_high in high]
     return dict(zip(_STRETCHES, (first, second, [_STEADY_PER_S] * seconds), strict=True))
 
 
@@ -157,7 +157,7 @@ def _row(
     settled = seen.since(seen.submitted_s + lead_s + seconds / 2)
     latencies = settled.latencies_s()
     rows, digest = _results(_results_of(folder, policy))
-    by_policy = [one for one in seen.moves if one["numbers"].get("by") == "balancer"]
+    by_policy = [move for move in seen.moves if move["numbers"].get("by") == "balancer"]
     return (
         policy,
         _percentile(latencies, 0.5),
@@ -185,7 +185,9 @@ def _overload_s(live: LiveSystem, seen: Watched) -> float:
 
 def _deviation(live: LiveSystem, seen: Watched) -> float:
     """How much the utilisation of a node varies over time, on average over nodes."""
-    found = [np.std([one.utilisation.get(node, 0.0) for one in seen.looks]) for node in live.nodes]
+    found = [
+        np.std([look.utilisation.get(node, 0.0) for look in seen.looks]) for node in live.nodes
+    ]
     return float(np.mean(found))
 
 
@@ -207,7 +209,7 @@ def _findings(table: Table) -> list[Row]:
         part = table.where(scenario=scenario)
         values = {row[1]: dict(zip(table.columns, row, strict=True)) for row in part.rows}
         off, load, correlation = (values[policy] for policy in POLICIES)
-        digests = {str(one["digest"]) for one in values.values()}
+        digests = {str(value["digest"]) for value in values.values()}
         found += [
             Row(f"{scenario}: different results (digests)", None, len(digests), 1.0, 1.0,
                 agrees=len(digests) == 1),

@@ -34,7 +34,7 @@ class Look:
     @property
     def backlog_rows(self) -> int:
         """All that lies unread."""
-        return sum(int(one.get("backlog_rows", 0)) for one in self.units.values())
+        return sum(int(unit.get("backlog_rows", 0)) for unit in self.units.values())
 
 
 @dataclass(frozen=True)
@@ -61,31 +61,31 @@ class Watched:
         """What was seen from then on."""
         return Watched(
             self.submitted_s,
-            tuple(one for one in self.looks if one.at_s >= start_s),
-            tuple(one for one in self.delivered if one.at_s >= start_s),
+            tuple(look for look in self.looks if look.at_s >= start_s),
+            tuple(row for row in self.delivered if row.at_s >= start_s),
             self.assignment,
-            tuple(one for one in self.moves if one["created_s"] >= start_s),
+            tuple(move for move in self.moves if move["created_s"] >= start_s),
         )
 
     def mean_utilisation(self, node: str) -> float:
         """The share of its cores that a node used, over all looks."""
-        known = [one.utilisation.get(node, 0.0) for one in self.looks]
+        known = [look.utilisation.get(node, 0.0) for look in self.looks]
         return sum(known) / len(known) if known else 0.0
 
     def latencies_s(self) -> list[float]:
         """The latency of every batch of results, from small to large."""
-        return sorted(one.latency_s for one in self.delivered)
+        return sorted(row.latency_s for row in self.delivered)
 
     def backlog_rows(self) -> list[int]:
         """All that lay unread, look by look."""
-        return [one.backlog_rows for one in self.looks]
+        return [look.backlog_rows for look in self.looks]
 
     def grown_per_s(self, unit: str, key: str) -> float:
         """How much a counter of a fragment or an intake grew in a second, over all looks."""
         known = [
-            (one.at_s, float(one.units[unit][key]))
-            for one in self.looks
-            if key in one.units.get(unit, {})
+            (look.at_s, float(look.units[unit][key]))
+            for look in self.looks
+            if key in look.units.get(unit, {})
         ]
         if len(known) < 2 or known[-1][0] <= known[0][0]:
             return 0.0
@@ -133,7 +133,7 @@ class LiveSystem:
             unread = looks[-1].backlog_rows
             say(f"{name}: {len(delivered)} batches of results, {unread:,} rows unread")
         moves = self._moves()[known:]
-        assignment = {one["name"]: str(one["node"]) for one in fragments}
+        assignment = {fragment["name"]: str(fragment["node"]) for fragment in fragments}
         self.client.drop(name)
         return Watched(submitted_s, tuple(looks), tuple(delivered), assignment, tuple(moves))
 
@@ -142,7 +142,7 @@ class LiveSystem:
         until_s = time.monotonic() + patience_s
 
         def running() -> dict[str, Any] | None:
-            units = {one["name"]: one for one in self.client.get("/api/fragments")}
+            units = {fragment["name"]: fragment for fragment in self.client.get("/api/fragments")}
             _check(list(units.values()))
             return units if all(units[name]["state"] == "running" for name in nodes) else None
 
@@ -167,12 +167,14 @@ class LiveSystem:
 
     def _moves(self) -> list[Mapping[str, Any]]:
         moves: list[Mapping[str, Any]] = self.client.get("/api/moves", last=1_000)
-        return sorted(moves, key=lambda one: int(one["id"]))
+        return sorted(moves, key=lambda move: int(move["id"]))
 
     def _look(self, fragments: Sequence[Mapping[str, Any]]) -> Look:
         nodes = self.client.get("/api/nodes")
-        used = {one["name"]: float(one["utilisation"]) for one in nodes}
-        return Look(time.time(), used, {one["name"]: one["measured"] for one in fragments})
+        used = {node["name"]: float(node["utilisation"]) for node in nodes}
+        return Look(
+            time.time(), used, {fragment["name"]: fragment["measured"] for fragment in fragments}
+        )
 
     def _delivered(
         self, channels: Mapping[str, Channel], places: dict[str, int]
@@ -187,14 +189,14 @@ class LiveSystem:
 
 
 def _check(units: Sequence[Mapping[str, Any]]) -> None:
-    for one in units:
-        if one["state"] == "failed":
-            raise RunError(f"{one['name']} failed on node {one['node']}: {one['error']}")
+    for unit in units:
+        if unit["state"] == "failed":
+            raise RunError(f"{unit['name']} failed on node {unit['node']}: {unit['error']}")
 
 
 def _are_finished(units: Sequence[Mapping[str, Any]]) -> bool:
     # Streams that nobody reads never are.
-    return all(one["state"] == "finished" for one in units if one["kind"] == "fragment")
+    return all(unit["state"] == "finished" for unit in units if unit["kind"] == "fragment")
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from penstock.load.arrays import Ints
-from penstock.load.feasible import anchored, weights
+from penstock.load.feasible import seen_rows
 from penstock.load.problem import Problem
 from penstock.load.volume import directions, volume
 from penstock.place.connected import Connected
@@ -23,7 +23,7 @@ LOG2_POINTS = 9
 
 def ratio(problem: Problem, plan: Ints, log2_points: int = LOG2_POINTS) -> float:
     """The volume of a plan as a part of the ideal."""
-    rows = anchored(weights(problem, plan), problem.lower_point)
+    rows = seen_rows(problem, plan)
     if rows is None:
         return 0.0
     found = volume(rows, directions(rows.shape[1], log2_points))
@@ -65,12 +65,12 @@ def searched(problem: Problem) -> Ints:
 
 def mean_by(table: Table, column: str, /, **wanted: Value) -> float:
     """The mean of a column over the rows with these values."""
-    return float(np.mean([_number(one) for one in table.where(**wanted).column(column)]))
+    return float(np.mean([_number(value) for value in table.where(**wanted).column(column)]))
 
 
 def median_by(table: Table, column: str, /, **wanted: Value) -> float:
     """The median of a column over the rows with these values."""
-    return float(np.median([_number(one) for one in table.where(**wanted).column(column)]))
+    return float(np.median([_number(value) for value in table.where(**wanted).column(column)]))
 
 
 def _number(value: Value) -> float:
@@ -80,4 +80,4 @@ def _number(value: Value) -> float:
 
 def numbers(values: Iterable[Value]) -> list[float]:
     """A column as numbers."""
-    return [_number(one) for one in values]
+    return [_number(value) for value in values]

@@ -23,9 +23,14 @@ STUDIES: Mapping[str, str] = {
     "balancing-pairwise": "pairwise algorithms from a connected start",
     "balancing-sensitivity": "which parameters matter to whom",
     "balancing-bursts": "global plans with pairwise balancing under on-off bursts",
+    "hierarchy": "a tree of nodes that balances itself by negotiation, and large trees",
     "two-chains": "two chains that burst in turn, connected or cut",
+    "sharing-88": "what reuse and projection bring on 88 nodes, against rivals without",
+    "projection": "projected against measured times on a shared node, regular and bursty",
+    "window-join": "a window join on a master and workers: delay, processor, communication",
     "live-bursts": "bursts, in turn and as recorded, on real nodes with and without balancing",
     "prediction": "runs on real nodes as the simulator predicted them",
+    "power": "what devices spend when operators are shipped to them, against power, cost, size",
     "traffic": "plans at work on real nodes, at rates that grow to overload",
 }
 """What each study shows, by the name of its module with - for _."""

@@ -106,7 +106,7 @@ class StudyReport:
         return {"study": self.study, "rows": [asdict(row) for row in self.rows]}
 
     def table(self, name: str) -> Table:
-        return next(one for one in self.tables if one.name == name)
+        return next(table for table in self.tables if table.name == name)
 
 
 def within(
@@ -135,9 +135,9 @@ def near(quantity: str, source: float, ours: float, within_: float, note: str = 
 def records(name: str, found: Sequence[Mapping[str, Value]]) -> Table:
     """A table from records with the same keys."""
     columns = tuple(found[0]) if found else ()
-    return Table(name, columns, tuple(tuple(one[key] for key in columns) for one in found))
+    return Table(name, columns, tuple(tuple(record[key] for key in columns) for record in found))
 
 
 def gathered(name: str, parts: Iterable[Sequence[Mapping[str, Value]]]) -> Table:
     """A table of what all points gave, where each of them gave several records."""
-    return records(name, [one for part in parts for one in part])
+    return records(name, [record for part in parts for record in part])

@@ -85,9 +85,9 @@ def _claims(table: Table) -> list[Row]:
     def mean(name: str, size: int) -> float:
         return mean_by(table, "ratio", operators=size, algorithm=name)
 
-    lead = min(mean("rod", size) / max(mean(one, size) for one in RIVALS) for size in SIZES)
+    lead = min(mean("rod", size) / max(mean(rival, size) for rival in RIVALS) for size in SIZES)
     bottom = min(
-        min(mean(one, size) for one in ("largest-load", "random")) / mean("connected", size)
+        min(mean(rival, size) for rival in ("largest-load", "random")) / mean("connected", size)
         for size in SIZES[1:]
     )
     second = min(mean("correlation", size) / mean("largest-load", size) for size in SIZES)

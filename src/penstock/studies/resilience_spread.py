@@ -60,9 +60,11 @@ def _percentiles(table: Table, name: str, percent: float) -> list[float]:
 
 def _rows(table: Table) -> list[Row]:
     rows = []
-    best = [one for name in RIVALS for one in _percentiles(table, name, 100)]
+    best = [percentile for name in RIVALS for percentile in _percentiles(table, name, 100)]
     for name in RIVALS:
-        low, middle, high = (float(np.mean(_percentiles(table, name, one))) for one in (10, 50, 90))
+        low, middle, high = (
+            float(np.mean(_percentiles(table, name, percent))) for percent in (10, 50, 90)
+        )
         note = "the source: varies significantly"
         rows += [
             within(f"{name}: 90th over 10th percentile", None, high / low, low=1.5, note=note),

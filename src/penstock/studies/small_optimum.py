@@ -43,7 +43,7 @@ def measured(part: int) -> list[dict[str, Value]]:
         problem = tree_problem(Trees(operators, inputs, NODES), rng)
         plans = {"local-search": searched(problem), "rod": rod(problem)}
         plans |= {name: place(problem, rng) for name, place in RIVALS.items()}
-        best = max(_exact(problem, one) for one in (exhaustive(problem), *plans.values()))
+        best = max(_exact(problem, found) for found in (exhaustive(problem), *plans.values()))
         for name, plan in plans.items():
             to_optimum = _exact(problem, plan) / best
             found.append(

@@ -40,7 +40,7 @@ def _write_csv(table: Table, folder: Path) -> Path:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(table.columns)
-        writer.writerows([_text(one) for one in row] for row in table.rows)
+        writer.writerows([_text(value) for value in row] for row in table.rows)
     return path
 
 

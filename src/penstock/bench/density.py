@@ -1,0 +1,107 @@
+"""How many windowed aggregates a node of two cores carries: light, native, and stock Spark.
+
+Every case is a process of its own over the same rows, 2,000 a second, with rounds of 2.5 s. Light
+ones are members of a bundle. Results of light and native ones are kept for readers, those of stock
+Spark go to Parquet files.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from penstock.bench.density_load import LIMIT_S
+from penstock.bench.report import Case, Report, compared, limited
+from penstock.errors import RunError
+
+Say = Callable[[str], None]
+_GIBIBYTE = 1 << 30
+_CORES_AT_MOST = {24: 0.2, 200: 0.35, 1_000: 1.2}
+_MEMORY_AT_MOST_GIB = {1_000: 2.0}
+
+
+@dataclass(frozen=True)
+class Used:
+    """What a side used with so many queries; latencies are None where it gave no result."""
+
+    cores: float
+    memory_bytes: float
+    p50_s: float | None
+    p99_s: float | None
+    results: int
+
+
+def density(quick: bool, say: Say) -> Report:
+    """CPU, memory and latency of many aggregates, beside the same as queries of their own."""
+    warm_up_s, measured_s = (20.0, 10.0) if quick else (60.0, 60.0)
+    counts = (24,) if quick else (1, 24, 200, 1_000)
+    cases: list[Case] = []
+    for queries in counts:
+        light = _measure("light", queries, warm_up_s, measured_s, say)
+        cases += _light_cases(queries, light)
+        # One query a stream is where both others fit; beyond 24 neither does.
+        for side in () if quick or queries > 24 else ("native", "stock"):
+            other = _measure(side, queries, warm_up_s, measured_s, say)
+            cases.append(
+                compared(f"{queries:,} queries, light of {side}", light.cores, "cores", other.cores)
+            )
+            cases.append(limited(f"{queries:,} queries, {side}", other.cores, "cores"))
+    for keys in (1_000,) if quick else (1_000, 50_000, 200_000):
+        cases += _move_cases(keys, 5 if quick else 20, say)
+    return Report("density", tuple(cases))
+
+
+def _move_cases(keys: int, moves: int, say: Say) -> list[Case]:
+    say(f"moves with {keys:,} rows of state")
+    made = _run_side("penstock.bench.light_moves", str(keys), str(moves))
+    whole_s = sorted(move["whole_s"] for move in made)
+    pause_s = sorted(move["pause_s"] for move in made)
+    named = f"{keys:,} keys, move"
+    return [
+        limited(f"{named}, longest of {moves}", whole_s[-1], "s", 1.0),
+        limited(f"{named}, pause p50", statistics.median(pause_s), "s", 0.2),
+        limited(f"{named}, longest pause", pause_s[-1], "s", 0.5),
+    ]
+
+
+def _light_cases(queries: int, used: Used) -> list[Case]:
+    if used.p99_s is None:
+        raise RunError(f"{queries} light queries gave no result while they were measured")
+    named = f"{queries:,} queries"
+    gibibytes = used.memory_bytes / _GIBIBYTE
+    return [
+        limited(f"{named}, light", used.cores, "cores", _CORES_AT_MOST.get(queries)),
+        limited(f"{named}, memory", gibibytes, "GiB", _MEMORY_AT_MOST_GIB.get(queries)),
+        limited(f"{named}, latency p50", used.p50_s or 0.0, "s"),
+        limited(f"{named}, latency p99", used.p99_s, "s", LIMIT_S),
+    ]
+
+
+def _measure(side: str, queries: int, warm_up_s: float, measured_s: float, say: Say) -> Used:
+    say(f"{queries:,} queries, {side}")
+    given = (side, str(queries), str(warm_up_s), str(measured_s))
+    return Used(**_run_side("penstock.bench.density_side", *given))
+
+
+def _run_side(module: str, *arguments: str) -> Any:
+    """What a module prints when it is run as a process in a folder of its own."""
+    with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder:
+        log = Path(folder) / "side.log"
+        with log.open("wb") as errors:
+            done = subprocess.run(
+                [sys.executable, "-m", module, *arguments, folder],
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                check=False,
+            )
+        if done.returncode:
+            said = log.read_text(errors="replace")[-2000:]
+            raise RunError(f"{module} {' '.join(arguments)} failed: {said}")
+        return json.loads(done.stdout.splitlines()[-1])

@@ -1,0 +1,119 @@
+"""What ``penstock bench density`` runs: many windowed aggregates over one stream, and its rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from threading import Event, Thread
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.lang.deployment import parse_deployment
+from penstock.model.network import Network
+
+RATE_PER_S = 2_000
+ROUND_S = 2.5
+LIMIT_S = 4 * ROUND_S
+_FEED_EVERY_S = 0.5
+_WINDOWS = ((10, 10), (10, 2), (30, 10), (60, 20), (60, 60), (20, 5))
+_RESULTS = (
+    "count(*) AS n",
+    "sum(v) AS v, count(*) AS n",
+    "avg(x) AS mean",
+    "max(v) AS top, min(v) AS low",
+    "sum(x) AS x",
+)
+_STREAM = """
+streams:
+  readings:
+    source: {directory: in, format: parquet}
+    schema: ts timestamp, k string, v bigint, x double
+    event_time: ts
+    lateness: 0s
+queries:
+"""
+
+Deliver = Callable[[int, pa.Table, int], None]
+
+
+def query(number: int) -> str:
+    """One of many queries of mixed windows, keys, conditions and aggregates.
+
+    >>> query(1)
+    "SELECT v % 13 AS key, window.end AS at, sum(v) AS v, count(*) AS n FROM readings WHERE v >= 1 \
+GROUP BY v % 13, window(ts, '10 seconds', '2 seconds')"
+    """
+    size, slide = _WINDOWS[number % len(_WINDOWS)]
+    key = "k" if number % 3 == 0 else f"v % {10 + 3 * number % 190}"
+    results = _RESULTS[number % len(_RESULTS)]
+    return (
+        f"SELECT {key} AS key, window.end AS at, {results} FROM readings WHERE v >= {number} "
+        f"GROUP BY {key}, window(ts, '{size} seconds', '{slide} seconds')"
+    )
+
+
+def network(queries: int) -> Network:
+    """The stream and so many queries over it."""
+    lines = (
+        f'  q{number}: {{sql: "{query(number)}", max_latency: {LIMIT_S:g}s, to: memory}}\n'
+        for number in range(queries)
+    )
+    return parse_deployment(_STREAM + "".join(lines), "density.yaml", Path()).network
+
+
+class Paced:
+    """Does something again and again in a thread, until stopped or until it fails."""
+
+    def __init__(self, every_s: float, do: Callable[[int, float], None]) -> None:
+        self._every_s = every_s
+        self._do = do
+        self._failure: BaseException | None = None
+        self._stopped = Event()
+        self._thread = Thread(target=self._run, name="paced", daemon=True)
+
+    def start(self) -> None:
+        """Begins."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends after what is under way; raises what has failed."""
+        self._stopped.set()
+        self._thread.join()
+        if self._failure is not None:
+            raise self._failure
+
+    def _run(self) -> None:
+        due_s = time.time()
+        try:
+            for number in count():
+                # One that took too long is not made up for.
+                due_s = max(due_s + self._every_s, time.time())
+                if self._stopped.wait(due_s - time.time()):
+                    return
+                self._do(number, due_s)
+        except BaseException as error:
+            self._failure = error
+
+
+def feeder(deliver: Deliver) -> Paced:
+    """Hands over rows as time goes by: seeded, in order, stamped with the clock."""
+    random = np.random.default_rng(1)
+    rows = int(RATE_PER_S * _FEED_EVERY_S)
+
+    def feed(number: int, now_s: float) -> None:
+        until_us = int(now_s * 1e6)
+        times = until_us - random.integers(0, int(_FEED_EVERY_S * 1e6), rows)
+        values = pa.table(
+            {
+                "ts": pa.array(np.sort(times), pa.timestamp("us", tz="UTC")),
+                "k": pa.array(random.integers(0, 100, rows)).cast(pa.string()),
+                "v": random.integers(0, 10**6, rows),
+                "x": random.random(rows),
+            }
+        )
+        deliver(number, values, until_us)
+
+    return Paced(_FEED_EVERY_S, feed)

@@ -1,0 +1,133 @@
+"""One side of ``penstock bench density`` as a process.
+
+Called with ``SIDE QUERIES WARM_UP_S MEASURED_S FOLDER``.
+Prints one JSON object: cores in use, memory, and how old rows were when their results were out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from penstock.bench.density_load import ROUND_S, Paced, feeder, network, query
+from penstock.bench.processes import own_bytes, processor_s, total
+from penstock.errors import RunError
+from penstock.kernels.engine_choice import choose_engine
+from penstock.model.engines import EngineName
+from penstock.place.fuse import fuse
+from penstock.spark.channels.channel import Channel
+from penstock.spark.channels.files import write_files
+from penstock.spark.channels.writer import Writer
+from penstock.spark.node import Node, NodeOptions
+from penstock.spark.peers.stock_density import arrive, stock_queries
+from penstock.spark.session import SessionOptions, start_session
+from penstock.spark.state import StateFolder
+
+_CORES = 2
+_OPTIONS = SessionOptions(cores=_CORES, memory_bytes=1 << 30)
+_RETAINED_ROWS = 10_000
+Latencies = Callable[[], list[float]]
+
+
+def main(arguments: list[str]) -> None:
+    """Runs a side and prints what it took."""
+    side, queries, warm_up_s, measured_s = arguments[0], *map(float, arguments[1:4])
+    run = {"light": run_light, "native": run_native, "stock": run_stock}[side]
+    print(json.dumps(run(int(queries), warm_up_s, measured_s, Path(arguments[4]))))
+
+
+def measure(warm_up_s: float, measured_s: float, take_latencies: Latencies) -> dict[str, object]:
+    """What this process and those below it use, after a while."""
+    time.sleep(warm_up_s)
+    take_latencies()
+    before_s, started_s = total(os.getpid(), processor_s), time.monotonic()
+    time.sleep(measured_s)
+    spent_s = total(os.getpid(), processor_s) - before_s
+    found = sorted(take_latencies())
+    return {
+        "cores": spent_s / (time.monotonic() - started_s),
+        "memory_bytes": total(os.getpid(), own_bytes),
+        "p50_s": _share(found, 0.5),
+        "p99_s": _share(found, 0.99),
+        "results": len(found),
+    }
+
+
+def _share(ordered: list[float], share: float) -> float | None:
+    return ordered[int(share * (len(ordered) - 1))] if ordered else None
+
+
+@contextmanager
+def _running(*paced: Paced) -> Iterator[None]:
+    """All of them at work; raises what one has failed with."""
+    for worker in paced:
+        worker.start()
+    try:
+        yield
+    finally:
+        for worker in reversed(paced):
+            worker.stop()
+
+
+def _fed(channel: Channel) -> Paced:
+    writer = Writer(channel, 1, _RETAINED_ROWS)
+
+    def deliver(number: int, rows: pa.Table, until_us: int) -> None:
+        files = write_files(rows, writer, number)
+        writer.commit(number, files, until_us, arrived_s=time.time())
+
+    return feeder(deliver)
+
+
+def run_light(queries: int, warm_up_s: float, measured_s: float, folder: Path) -> dict[str, object]:
+    """All queries as members of one bundle, in rounds."""
+    return _run_on_node("light", queries, warm_up_s, measured_s, folder)
+
+
+def run_native(
+    queries: int, warm_up_s: float, measured_s: float, folder: Path
+) -> dict[str, object]:
+    """Every query a Structured Streaming query of its own."""
+    return _run_on_node("native", queries, warm_up_s, measured_s, folder)
+
+
+def _run_on_node(
+    engine: EngineName, queries: int, warm_up_s: float, measured_s: float, folder: Path
+) -> dict[str, object]:
+    session = start_session("density", _OPTIONS, folder / "spark.log")
+    state = StateFolder(folder / "state")
+    options = NodeOptions(cores=_CORES, retained_rows=_RETAINED_ROWS, engine=engine)
+    node = Node(session, state, options)
+    queried = network(queries)
+    for fragment in fuse(queried):
+        chosen = choose_engine(queried, fragment, engine)
+        if chosen.engine != engine:
+            raise RunError(f"{fragment.name} does not run {engine}: {chosen.reason}")
+        node.start_fragment(queried, replace(fragment, is_read=True), 1)
+    try:
+        with _running(_fed(state.channel("readings"))):
+            return measure(warm_up_s, measured_s, node.take_latencies_s)
+    finally:
+        node.stop()
+
+
+def run_stock(queries: int, warm_up_s: float, measured_s: float, folder: Path) -> dict[str, object]:
+    """Every query hand-written for Spark as it comes, over the same rows in files."""
+    arrivals = folder / "in"
+    arrivals.mkdir(parents=True)
+    texts = [query(number) for number in range(queries)]
+    fed = feeder(lambda number, rows, _: arrive(rows, arrivals / f"{number:08d}.parquet"))
+    with stock_queries(texts, arrivals, folder, _CORES, ROUND_S), _running(fed):
+        return measure(warm_up_s, measured_s, list)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
