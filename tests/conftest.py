@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import typer.testing
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
 # Enough to find what is wrong in the working loop; HYPOTHESIS_PROFILE=thorough looks further.
@@ -19,6 +20,8 @@ settings.register_profile("thorough", max_examples=500, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 HERE = Path(__file__).parent
+# What was measured on the machine of whoever runs the tests must not change them.
+os.environ["PENSTOCK_COSTS"] = str(HERE / "no-costs-of-this-machine.json")
 MARKS = {"core", "spark", "system", "soak"}
 
 
@@ -26,14 +29,25 @@ MARKS = {"core", "spark", "system", "soak"}
 def pytest_collection() -> Generator[None, object, object]:
     """Collects without looking for garbage, and leaves what it made out of later searches.
 
-    All of it stays to the end; going through it again and again took a sixth of the time.
+    All of it stays to the end; going through it again and again took a sixth of the time. What
+    tests make is mostly gone as soon as nobody refers to it: looking for the rest can wait longer.
     """
     gc.disable()
     try:
         return (yield)
     finally:
+        gc.set_threshold(50_000, 20, 100)
         gc.enable()
         gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Generator[None, list[object], list[object]]:
+    """Examples are looked for in the sources alone: tests are no place for them."""
+    found = yield
+    if file_path.is_relative_to(HERE):
+        return [collector for collector in found if not isinstance(collector, DoctestModule)]
+    return found
 
 
 # Libraries that look at the very end for what was never let go shall find nothing.
@@ -49,6 +63,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(_mark_of(item.path))
 
 
+@cache
 def _mark_of(path: Path) -> str:
     """``spark`` or ``system`` for the folders of that name, ``core`` for all else.
 

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from penstock.cli.main import app
-from penstock.errors import InputError
+from penstock.errors import InputError, UsageError
 
 FILE = """\
 streams:
@@ -104,4 +104,70 @@ def test_yaml_of_one_query_reads_back(file: Path) -> None:
     other.write_text(told.output)
     again = explained(str(other), "--format", "json")
     assert again.exit_code == 0, again.exception
-    assert [one["name"] for one in json.loads(again.output)["queries"]] == ["hourly"]
+    assert [query["name"] for query in json.loads(again.output)["queries"]] == ["hourly"]
+
+
+PARTS = """\
+streams:
+  readings:
+    source: {replay: gone.csv}
+    schema: ts timestamp, home string
+    event_time: ts
+    lateness: 1s
+  arriving: {source: {directory: nowhere, format: csv}, schema: home string}
+  clean: {from: readings, python: "cleaning:wash"}
+  other: {from: readings, python: "no_such_module:wash"}
+tables:
+  homes: {file: homes.csv, schema: home string}
+queries:
+  a: SELECT home FROM clean
+  b: SELECT home FROM other
+  c: SELECT arriving.home FROM arriving JOIN homes ON arriving.home = homes.home
+"""
+
+
+def test_what_is_not_there_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "parts.yaml"
+    file.write_text(PARTS)
+    told = explained(str(file))
+    assert "operators" in told.output
+    assert isinstance(told.exception, InputError)
+    assert told.exception.what == (
+        f"{file} names what is not there: no file {tmp_path}/gone.csv for stream readings; "
+        f"no folder {tmp_path}/nowhere for stream arriving; "
+        f"no file {tmp_path}/homes.csv for table homes; "
+        f"no module cleaning in {tmp_path} nor among those installed for the Python operator "
+        "cleaning:wash; "
+        f"no module no_such_module in {tmp_path} nor among those installed for the Python operator "
+        "no_such_module:wash"
+    )
+    for name in ("gone.csv", "homes.csv"):
+        (tmp_path / name).touch()
+    (tmp_path / "nowhere").mkdir()
+    (tmp_path / "cleaning.py").write_text("def rinse(batch): return batch\n")
+    (tmp_path / "no_such_module.py").write_text("def wash(batch): return batch\n")
+    record = json.loads(explained(str(file), "--format", "json").output)
+    assert record["missing"] == [
+        f"no function wash in {tmp_path}/cleaning.py for the Python operator cleaning:wash"
+    ]
+    (tmp_path / "cleaning.py").write_text("wash = print\n")
+    assert explained(str(file)).exit_code == 0
+
+
+def test_one_query_over_the_streams_of_a_file(file: Path) -> None:
+    sql = file.with_name("top.sql")
+    sql.write_text("SELECT district, kwh FROM hourly WHERE kwh > 9")
+    told = explained(str(sql), "--over", str(file))
+    assert told.exit_code == 0, told.exception
+    assert "gives district string, kwh double" in told.output
+    alone = explained(str(sql))
+    assert isinstance(alone.exception, UsageError)
+    assert str(alone.exception).startswith(f"{sql} does not say what its streams are.")
+    sql.write_text("SELECT district FROM nothing")
+    assert isinstance(explained(str(sql), "--over", str(file)).exception, InputError)
+    namesake = file.with_name("hourly.sql")
+    namesake.write_text("SELECT district FROM hourly")
+    refused = explained(str(namesake), "--over", str(file)).exception
+    assert str(refused) == (
+        f"query hourly is called like hourly of {file.name}. Rename one of them."
+    )

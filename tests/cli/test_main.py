@@ -54,7 +54,7 @@ for arguments in (["--version"], ["--help"], ["run", "--help"]):
 
 
 @pytest.mark.parametrize(
-    "command", ["run", "explain", "plan", "simulate", "study", "doctor", "bench"]
+    "command", ["run", "explain", "plan", "power", "simulate", "study", "doctor", "bench"]
 )
 def test_every_command_shows_examples(command: str) -> None:
     told = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "100"})

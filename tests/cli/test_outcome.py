@@ -4,8 +4,18 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from cli.made_up import network, plan, status
-from penstock.cli.outcome import Outcome, as_record, destinations, labelled, sentence
+from penstock.cli.outcome import (
+    Outcome,
+    as_record,
+    check_read,
+    destinations,
+    labelled,
+    sentence,
+)
+from penstock.errors import InputError
 from penstock.model.network import Network, Query
 from penstock.model.operators import Input, SqlWrite
 from penstock.model.sources import ConsoleSink, Database, FileSink
@@ -23,6 +33,22 @@ OUTCOME = Outcome(
 def test_finished() -> None:
     assert sentence(OUTCOME) == (
         "finished after 1 min 12 s: 100,800 rows in, 3,418 out, 0 set aside"
+    )
+
+
+def test_an_input_of_which_nothing_could_be_read_is_no_result() -> None:
+    check_read(OUTCOME)
+    told = {"readings": "3 malformed (such as kwh: 'x' is no double)"}
+    unread = replace(OUTCOME, unread=told, dead_letters=Path("/state/dead_letters"))
+    assert sentence(unread) == "nothing could be read of readings"
+    assert not as_record(unread)["finished"]
+    assert as_record(unread)["unread"] == ["readings"]
+    with pytest.raises(InputError) as error:
+        check_read(unread)
+    assert str(error.value) == (
+        "nothing could be read of readings: readings: 3 malformed (such as kwh: 'x' is no double). "
+        "The rows are in /state/dead_letters. Correct the schema, the format or the files, "
+        "and run it with --fresh."
     )
 
 
@@ -96,6 +122,7 @@ def test_as_json() -> None:
             },
         ],
         "set_aside": {"readings": {"malformed": 0, "late": 0}},
+        "unread": [],
     }
     assert not as_record(replace(OUTCOME, ending="time"))["finished"]
 

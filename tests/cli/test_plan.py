@@ -39,7 +39,7 @@ def file(tmp_path: Path) -> Path:
 def test_the_state_is_beside_the_file(file: Path) -> None:
     plan = planned(RunRequest(file))
     assert plan.folder == file.parent / ".penstock" / "tiny"
-    assert [one.name for one in plan.fragments] == ["peaks"]
+    assert [fragment.name for fragment in plan.fragments] == ["peaks"]
     assert planned(RunRequest(file, state=Path("/elsewhere"))).folder == Path("/elsewhere")
 
 
@@ -174,3 +174,18 @@ def test_a_full_disk(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("penstock.spark.state.StateLock", full)
     with pytest.raises(RunError, match=r"is full\. Free some space and run the same command again"):
         prepared(RunRequest(file))
+
+
+@pytest.mark.parametrize(
+    ("more", "what"),
+    [
+        ("    on: b\n", "query peaks is to run on b; the file has the nodes none"),
+        ("placement: rood\n", "no placement strategy rood"),
+    ],
+)
+def test_unknown_nodes_and_strategies_are_refused(file: Path, more: str, what: str) -> None:
+    query = "  peaks:\n    sql: SELECT home, kwh FROM readings\n"
+    file.write_text(TINY[: TINY.index("  peaks")] + query + more)
+    with pytest.raises(InputError) as caught:
+        planned(RunRequest(file))
+    assert caught.value.what == what

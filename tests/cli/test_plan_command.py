@@ -61,13 +61,37 @@ def test_the_stable_form(two: str) -> None:
         "axis_product",
         "plane_distance",
         "cut_streams",
+        "fixed",
         "seconds",
         "notes",
     }
+    assert first["fixed"] == {"n1": 0.0, "n2": 0.0}
     rod = next(one for one in told["plans"] if one["algorithm"] == "rod")
     assert rod["assignment"] == {"o1": "n1", "o2": "n2", "o3": "n2", "o4": "n1"}
     best = next(one for one in told["plans"] if one["algorithm"] == "exhaustive")
     assert best["volume_ratio"] == max(one["volume_ratio"] for one in told["plans"])
+
+
+def test_how_much_of_each_node_is_fixed(tmp_path: Path) -> None:
+    path = tmp_path / "fixed.yaml"
+    path.write_text(TWO.replace("cost: 14}", "cost: 14, fixed: 0.25}", 1))
+    told = plan(str(path))
+    assert told.output.splitlines()[-2:] == [
+        "  n1   25 % fixed  o1",
+        "  n2    0 % fixed  o2, o3, o4",
+    ]
+    (mine, *_) = json.loads(plan(str(path), "--json").output)["plans"]
+    assert mine["fixed"] == {"n1": 0.25, "n2": 0.0}
+
+
+def test_a_plan_that_fixed_loads_overfill_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "full.yaml"
+    path.write_text(TWO.replace("cost: 14}", "cost: 14, fixed: 1.25}", 1))
+    told = plan(str(path))
+    assert (
+        "note: full of fixed loads alone: n1 (1.25 of its CPU): nothing is feasible"
+        in told.output.splitlines()
+    )
 
 
 def test_a_deployment_is_placed_by_fragment() -> None:

@@ -59,7 +59,7 @@ def test_plain_has_rows_on_one_stream_and_the_rest_on_the_other() -> None:
         " query  rows in  rows out  batch ms  state rows  event time",
         " heavy       90         2       120      14,210  2026-01-05 06:30:00  ✓",
         " load        90         4       120      14,210  2026-01-05 06:30:00  ✓",
-        " set aside  readings: 1 malformed, kept in /state/dead_letters",
+        " set aside  readings: 1 malformed; kept in /state/dead_letters",
         " load to csv files in /out",
         "finished after 12 s: 90 rows in, 6 out, 1 set aside",
     ]

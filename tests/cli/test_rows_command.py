@@ -11,9 +11,17 @@ from typer.testing import CliRunner
 
 from penstock.cli import rows_command as module
 from penstock.cli.main import app
+from penstock.errors import UsageError
 
 FIRST = [{"home": "h1", "kwh": 9.4}, {"home": "h2", "kwh": None}]
 SECOND = [{"home": "h3", "kwh": 1.0}]
+
+
+LETTERS = [
+    {"kind": "late", "reason": "late", "row": {"ts": "2026-01-01", "n": 1}},
+    {"kind": "malformed", "file": "a.csv", "line": 7, "reason": "1 column", "row": '"a,b"'},
+    {"kind": "skipped", "file": "b.csv", "line": 0, "reason": "b.csv is damaged", "row": ""},
+]
 
 
 class ToyClient:
@@ -40,6 +48,10 @@ class ToyClient:
         at = after or 0
         found = (FIRST, SECOND, [])[at]
         return {"rows": found, "next": min(2, at + 1), "ended": self._ends and at == 1}
+
+    def dead_letters(self, stream: str, last: int) -> list[dict[str, Any]]:
+        assert (stream, last) == ("readings", 1_000)
+        return LETTERS
 
     def close(self) -> None:
         pass
@@ -93,3 +105,19 @@ def test_only_some_groups(client: ToyClient) -> None:
     client.groups.clear()
     said("heavy --groups 0-2,7")
     assert client.groups == {"0-2,7"}
+
+
+@pytest.mark.parametrize("arguments", ["--dead-letters readings", "readings --dead-letters"])
+def test_what_could_not_be_used(client: ToyClient, arguments: str) -> None:
+    assert said(arguments).splitlines() == [
+        'readings  late  {"ts": "2026-01-01", "n": 1}',
+        'readings  malformed  a.csv:7  1 column  "a,b"',
+        "readings  skipped  b.csv:0  b.csv is damaged",
+    ]
+    assert [json.loads(line) for line in said(f"{arguments} --json").splitlines()] == LETTERS
+
+
+def test_it_cannot_be_followed(client: ToyClient) -> None:
+    done = CliRunner().invoke(app, ["rows", "--dead-letters", "readings", "--follow"])
+    assert isinstance(done.exception, UsageError)
+    assert str(done.exception).startswith("--dead-letters goes with none of --since")

@@ -5,14 +5,13 @@ import json
 import os
 import signal
 import subprocess
-import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from cli.shell import COMMAND, environment, penstock
+from waiting import until
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
@@ -30,7 +29,7 @@ queries:
     to: {{files: out, format: csv}}
 """
 ROWS = 40 * 48
-A_DAY_IN_15_S = 86_400 // 15
+A_DAY_IN_30_S = 86_400 // 30
 PATIENCE_S = 400
 
 
@@ -48,13 +47,6 @@ def written(folder: Path) -> Counter[tuple[str, ...]]:
         with part.open() as file:
             rows.update(tuple(row.values()) for row in csv.DictReader(file))
     return rows
-
-
-def wait_until(holds: Callable[[], bool], what: str) -> None:
-    until = time.monotonic() + PATIENCE_S
-    while not holds():
-        assert time.monotonic() < until, f"no sign of {what} after {PATIENCE_S} s"
-        time.sleep(0.1)
 
 
 def test_to_the_end_then_nothing_to_do_then_afresh(tmp_path: Path) -> None:
@@ -83,18 +75,19 @@ def test_to_the_end_then_nothing_to_do_then_afresh(tmp_path: Path) -> None:
     assert len(lines) == peaks["rows_out"]
     assert all(line.startswith("peaks  home=h0") for line in lines)
     said = afresh.stderr.splitlines()
-    assert said[0].startswith("penstock 0.1.0 · 2 queries, ")
+    assert said[0].startswith("--fresh removes ") and said[0].endswith(f" in {folder / 'out'}")
+    assert said[1].startswith("penstock 0.1.0 · 2 queries, ")
     assert said[-1].startswith("finished after ")
     out = f"{peaks['rows_out'] + hourly['rows_out']:,}"
     assert said[-1].endswith(f": {ROWS:,} rows in, {out} out, 0 set aside")
     assert f" hourly to csv files in {folder / 'out'}" in said
-    # Started over, it wrote all results again beside the former ones: none was taken for done.
-    assert set(written(folder / "out").values()) == {2}
+    # Started over, it wrote all results again, and those of the first run are gone.
+    assert set(written(folder / "out").values()) == {1}
 
 
 def test_interrupted_and_gone_on_is_as_if_undisturbed(tmp_path: Path) -> None:
-    undisturbed = deployment(tmp_path / "undisturbed", A_DAY_IN_15_S).parent
-    interrupted = deployment(tmp_path / "interrupted", A_DAY_IN_15_S).parent
+    undisturbed = deployment(tmp_path / "undisturbed", A_DAY_IN_30_S).parent
+    interrupted = deployment(tmp_path / "interrupted", A_DAY_IN_30_S).parent
     whole = penstock(
         "run", "tiny.yaml", "--speed", "max", "--json", folder=undisturbed, timeout_s=PATIENCE_S
     )
@@ -110,10 +103,11 @@ def test_interrupted_and_gone_on_is_as_if_undisturbed(tmp_path: Path) -> None:
         text=True,
         start_new_session=True,
     )
-    first_batches = interrupted / ".penstock" / "tiny" / "fragments"
-    wait_until(
-        lambda: running.poll() is not None or len(list(first_batches.glob("*/rows_out"))) == 2,
-        "first batches",
+    rounds = interrupted / ".penstock" / "tiny" / "bundles"
+    until(
+        lambda: running.poll() is not None or len(list(rounds.glob("*/log/*.round"))) > 2,
+        PATIENCE_S,
+        "first rounds",
     )
     os.killpg(running.pid, signal.SIGINT)
     _, said = running.communicate(timeout=PATIENCE_S)
@@ -121,7 +115,7 @@ def test_interrupted_and_gone_on_is_as_if_undisturbed(tmp_path: Path) -> None:
     assert "\nstopped cleanly after " in said
     assert said.endswith("start again with the same command to go on where it stopped\n")
     assert "Traceback" not in said
-    wait_until(lambda: not _group_lives(running.pid), "the end of all processes")
+    until(lambda: not _group_lives(running.pid), PATIENCE_S, "all processes have ended")
 
     again = penstock("run", "tiny.yaml", folder=interrupted, timeout_s=PATIENCE_S)
     assert again.returncode == 0, again.stderr
@@ -136,3 +130,75 @@ def _group_lives(group: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def test_an_input_of_which_nothing_can_be_read_is_not_finished(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.csv").write_text("ts,n\n2026-01-01 00:00:00,x\n,y\n")
+    (tmp_path / "tiny.yaml").write_text(
+        """\
+streams:
+  numbers:
+    source: {directory: in, format: csv, finished: true}
+    schema: ts timestamp, n int
+queries:
+  all: SELECT ts, n FROM numbers
+"""
+    )
+    for _ in range(2):
+        done = penstock("run", str(tmp_path / "tiny.yaml"), folder=tmp_path, timeout_s=PATIENCE_S)
+        assert done.returncode == 1, done.stderr
+        assert (
+            "nothing could be read of numbers: numbers: 2 malformed (such as n: 'x' is no int)"
+            in (done.stderr)
+        )
+
+
+SEVERAL = """\
+streams:
+  readings:
+    source: {generate: meters, homes: 20, days: 1, speedup: 600, disorder: 2min}
+    lateness: 2min
+nodes: {a: {cores: 1, memory: 512m}, b: {cores: 1, memory: 512m}}
+queries:
+  hourly:
+    sql: |
+      SELECT district, window.end AS at, max(kwh) AS kwh
+      FROM readings GROUP BY district, window(ts, '1 hour')
+    to: {files: hourly, format: csv}
+"""
+ADDED = """\
+  six:
+    sql: |
+      SELECT district, window.end AS until, count(*) AS n, max(kwh) AS kwh
+      FROM hourly GROUP BY district, window(at, '6 hours')
+    to: {files: six, format: csv}
+  all: SELECT home, ts, kwh FROM readings
+"""
+
+
+def test_queries_added_on_several_nodes_are_as_if_they_had_been_there(tmp_path: Path) -> None:
+    command = ("run", "tiny.yaml", "--speed", "max")
+    for name, text in (("grown", SEVERAL), ("whole", SEVERAL + ADDED)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "tiny.yaml").write_text(text)
+        first = penstock(*command, folder=tmp_path / name, timeout_s=PATIENCE_S)
+        assert first.returncode == 0, first.stderr
+    whole, folder = first, tmp_path / "grown"
+    assert len(whole.stdout.splitlines()) == 20 * 48
+
+    (folder / "tiny.yaml").write_text(SEVERAL + ADDED)
+    grown = penstock(*command, folder=folder, timeout_s=PATIENCE_S)
+    assert grown.returncode == 0, grown.stderr
+    assert "added since: six, all; read again from the start: readings\n" in grown.stderr
+    assert Counter(grown.stdout.splitlines()) == Counter(whole.stdout.splitlines())
+    for name in ("hourly", "six"):
+        assert written(folder / name) == written(tmp_path / "whole" / name) != Counter()
+
+    # What had finished before is no part of this run.
+    out = written(folder / "six").total() + 20 * 48
+    assert grown.stderr.splitlines()[-1].endswith(f": 960 rows in, {out:,} out, 0 set aside")
+
+    again = penstock(*command, folder=folder)
+    assert (again.returncode, again.stdout) == (0, "")
+    assert again.stderr.startswith("tiny has already finished")

@@ -96,6 +96,9 @@ class Recorder:
     def begin(self, facts: list[str], notes: list[str]) -> None:
         self.said += [*facts, *notes]
 
+    def note(self, text: str) -> None:
+        self.said.append(text)
+
     def working(self, what: str) -> AbstractContextManager[object]:
         self.said.append(what)
         return nullcontext()

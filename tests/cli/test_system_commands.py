@@ -57,6 +57,9 @@ class ToyClient:
         return self._answers["move"]
 
 
+BEGUN = {"fragment": "peaks", "queries": ["peaks"], "since": None, "untimed": False}
+
+
 @pytest.fixture
 def said(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     """What a command prints, in lines as wide as ``columns``."""
@@ -96,10 +99,36 @@ def test_a_move_and_its_pause(said: Callable[..., str]) -> None:
 
 def test_streams_that_wait_for_a_reader(said: Callable[..., str], tmp_path: Any) -> None:
     (tmp_path / "ami.yaml").write_text("")
-    made = {"name": "ami", "fragments": ["readings", "peaks"], "unread": ["spare"]}
-    assert said(f"submit {tmp_path / 'ami.yaml'}", submit=made) == (
+    parts = {"fragments": ["readings", "peaks"], "unread": ["spare"], "begins": [BEGUN]}
+    assert said(f"submit {tmp_path / 'ami.yaml'}", submit={"name": "ami", **parts}) == (
         "running as ami: readings, peaks; once something reads it, spare\n"
     )
+
+
+def test_since_when_a_query_counts(said: Callable[..., str], tmp_path: Any) -> None:
+    (tmp_path / "late.sql").write_text("")
+    late = {**BEGUN, "since": "2026-03-01T12:00:00.250000Z"}
+    untimed = {**BEGUN, "queries": ["logged"], "untimed": True}
+    parts = {"fragments": ["peaks", "logged"], "unread": [], "begins": [late, untimed]}
+    assert said(f"submit {tmp_path / 'late.sql'}", submit={"name": "late", **parts}) == (
+        "running as late: peaks, logged\n"
+        "peaks counts after 2026-03-01 12:00:00.25 UTC, event time\n"
+        "logged sees rows from the next batch on where they have no event time\n"
+    )
+    listed = {"name": "late", "state": "running", "nodes": ["a"], "queries": ["peaks", "logged"]}
+    for begins, words in (
+        ([late], "2026-03-01 12:00:00.25"),
+        ([untimed], "its submission     "),
+        ([BEGUN], "the start          "),
+    ):
+        found = [{**listed, "begins": begins}]
+        assert f" late  running  a   {words} " in said("ls", **{"/api/queries": found})
+
+
+def test_a_beginning_that_there_is_not(tmp_path: Any) -> None:
+    (tmp_path / "late.sql").write_text("")
+    done = CliRunner().invoke(app, ["submit", str(tmp_path / "late.sql"), "--from", "then"])
+    assert "a query cannot begin from 'then'. Say now, oldest or start." in str(done.exception)
 
 
 def test_a_table_in_a_narrow_terminal(said: Callable[..., str]) -> None:

@@ -1,7 +1,7 @@
 """Counting rows once."""
 
 from cli.made_up import fragment, network, status
-from penstock.cli.tally import rows_delivered, rows_from_outside, set_aside_since, since
+from penstock.cli.tally import Counted, rows_delivered, rows_from_outside, set_aside_since, since
 from penstock.model.sources import ConsoleSink
 
 
@@ -38,7 +38,8 @@ def test_only_rows_that_go_somewhere_are_delivered() -> None:
 
 
 def test_only_this_run_counts() -> None:
-    assert since({"a": 40}, [status("a", 5, 42)])[0].rows_out == 2
+    (now,) = since({"a": Counted(3, 40)}, [status("a", 5, 42)])
+    assert (now.rows_in, now.rows_out) == (2, 2)
     assert set_aside_since({"s": {"late": 3}}, {"s": {"late": 5, "malformed": 1}}) == {
         "s": {"late": 2, "malformed": 1}
     }

@@ -22,3 +22,26 @@ def test_balancing() -> None:
 
 def test_simulator() -> None:
     assert _printed("simulator.md") == ["True True"]
+
+
+def test_hierarchy() -> None:
+    assert _printed("hierarchy.md") == [
+        "{'n1': 59.0, 'n2': 55.0, 'n3': 50.0}",
+        "n2 -> n1 opOfferRequest n2#0.0 Unset 10 [A 10]",
+        "n2 -> n3 opOfferRequest n2#0.0 Unset 10 [A 10]",
+        "n1 -> n2 opOfferReply n2#0.0 Normal 0 []",
+        "n3 -> n2 opOfferReply n2#0.0 High 10 [A 10]",
+        "n2 -> n3 opOfferTransferRequest n2#0.0 Unset 10 [A 10]",
+        "n2 -> n1 Clear n2#0.0 Unset 0 []",
+        "n3 -> n2 opOfferTransferReply n2#0.0 Unset 10 [A 10]",
+        "n2 => n3 A True",
+        "n2 -> n3 Clear n2#0.0 Unset 10 [A 10]",
+    ]
+
+
+def test_window_join() -> None:
+    assert _printed("window-join.md") == [
+        "[{'name': 'x.org', 'port': 443}]",
+        "[{'name': 'y.org', 'port': None}]",
+        "1 0",
+    ]

@@ -99,7 +99,7 @@ def test_a_system_of_several_waits_for_room_and_goes_on(crowded: Path) -> None:
         system.submit("meters", deployment(1))
 
         def waiting() -> list[str]:
-            held = [one for one in system.catalog.units() if one.state == "held back"]
+            held = [unit for unit in system.catalog.units() if unit.state == "held back"]
             return [one.name for one in held if "is full" in one.error or "No space" in one.error]
 
         until(waiting, 200, "somebody has no room")

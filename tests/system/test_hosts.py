@@ -103,7 +103,7 @@ def test_nodes_on_a_spark_cluster(tmp_path: Path) -> None:
         moved_once(system)
         assert all(one["utilisation"] > 0 for one in system.status()["nodes"])
     assert not list(working_in(cluster))
-    assert not any(one.is_running() for one in processes.values()), "nothing of it is left"
+    assert not any(process.is_running() for process in processes.values()), "nothing of it is left"
 
 
 @pytest.mark.soak

@@ -17,6 +17,7 @@ from penstock.control.client import Client
 from penstock.control.home import Home
 from penstock.control.launch import bring_down, bring_up
 from penstock.errors import PenstockError
+from penstock.model.beginnings import StartKind
 from penstock.model.network import NodeSpec
 from penstock.spark.channels.channel import Channel
 from waiting import until
@@ -40,9 +41,9 @@ class UnderTest:
     def _up(self) -> Client:
         return bring_up(self.home, self._specs, patience_s=240, host=self._host)
 
-    def submit(self, name: str, text: str) -> None:
+    def submit(self, name: str, text: str, start: StartKind = "now") -> None:
         """Submits a deployment; everything it gives is kept for the test."""
-        self.client.submit(name, "yaml", text, str(self.home.path.parent))
+        self.client.submit(name, "yaml", text, str(self.home.path.parent), start=start)
         for unit in self.catalog.units():
             self.channel(unit.name).register("outside_test")
 
@@ -54,7 +55,7 @@ class UnderTest:
         channel, found = self.channel(stream), Rows()
         for manifest in channel.newer(0):
             for file in manifest.files:
-                table = pq.read_table(channel.data / file.name)
+                table = pq.read_table(channel.path_of(file))
                 found.update(map(_comparable, table.to_pylist()))
         return found
 
@@ -110,14 +111,14 @@ class UnderTest:
         if not movable:
             return "nothing left to move"
         unit = rng.choice(movable)
-        others = [one.name for one in self._specs if one.name != self.node_of(unit)]
+        others = [spec.name for spec in self._specs if spec.name != self.node_of(unit)]
         return self.move(unit, rng.choice(others))
 
     def kill_node(self, node: str) -> None:
         """kill -9 of everything a node consists of."""
         process = psutil.Process(self.pid(node))
-        for one in [process, *process.children(recursive=True)]:
-            one.kill()
+        for child in [process, *process.children(recursive=True)]:
+            child.kill()
         psutil.wait_procs([process], timeout=10)
 
     def pause_node(self, node: str) -> list[psutil.Process]:
@@ -167,7 +168,9 @@ class UnderTest:
 
         def states() -> list[tuple[str, str, str]]:
             units = self.catalog.units()
-            return [(one.name, one.state, one.error) for one in units if one.state != "finished"]
+            return [
+                (unit.name, unit.state, unit.error) for unit in units if unit.state != "finished"
+            ]
 
         until(lambda: not states(), limit_s, states)
 

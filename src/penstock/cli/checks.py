@@ -69,7 +69,7 @@ def checks(facts: Facts) -> tuple[Check, ...]:
 
 def is_fit(found: tuple[Check, ...]) -> bool:
     """Whether nothing that is needed is missing."""
-    return all(one.verdict != "missing" for one in found)
+    return all(check.verdict != "missing" for check in found)
 
 
 def _python(facts: Facts) -> Check:

@@ -43,14 +43,14 @@ def fitted(columns: Sequence[Column], width: int) -> list[Column]:
     ['name']
     """
     kept = list(columns)
-    while natural_width(kept) > width and any(one.rank for one in kept):
-        kept.remove(max(reversed(kept), key=lambda one: one.rank))
+    while natural_width(kept) > width and any(column.rank for column in kept):
+        kept.remove(max(reversed(kept), key=lambda column: column.rank))
     return kept
 
 
 def natural_width(columns: Sequence[Column]) -> int:
     """The width the columns take side by side when nothing is shortened."""
-    return sum(one.width for one in columns) + GAP * max(0, len(columns) - 1)
+    return sum(column.width for column in columns) + GAP * max(0, len(columns) - 1)
 
 
 def table(columns: Sequence[Column], width: int, indent: int = 1) -> list[Text]:
@@ -59,14 +59,16 @@ def table(columns: Sequence[Column], width: int, indent: int = 1) -> list[Text]:
     if not kept:
         return []
     widths = _widths(kept, width - indent)
-    titles = [(one.title, "dim") for one in kept]
-    rows = [[(one.cells[at], one.style) for one in kept] for at in range(len(kept[0].cells))]
+    titles = [(column.title, "dim") for column in kept]
+    rows = [
+        [(column.cells[at], column.style) for column in kept] for at in range(len(kept[0].cells))
+    ]
     return [_line(kept, widths, cells, indent) for cells in (titles, *rows)]
 
 
 def _widths(columns: Sequence[Column], width: int) -> list[int]:
     """The natural widths, with the widest cut down until all fit."""
-    widths = [one.width for one in columns]
+    widths = [column.width for column in columns]
     room = width - GAP * (len(columns) - 1)
     while sum(widths) > room and max(widths) > 1:
         widest = widths.index(max(widths))

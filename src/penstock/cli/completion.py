@@ -18,7 +18,7 @@ def query_names(ctx: typer.Context, incomplete: str) -> list[str]:
     if file is None:
         return []
     try:
-        names = [one.name for one in read_deployment(Path(file)).network.queries]
+        names = [query.name for query in read_deployment(Path(file)).network.queries]
     except PenstockError:
         return []
     return [name for name in names if name.startswith(incomplete)]

@@ -45,7 +45,7 @@ def record(found: tuple[Check, ...]) -> dict[str, object]:
     """The checks as plain values: ``ok``, and ``checks`` with name, verdict, found and fix."""
     from penstock.cli.checks import is_fit
 
-    return {"ok": is_fit(found), "checks": [asdict(one) for one in found]}
+    return {"ok": is_fit(found), "checks": [asdict(check) for check in found]}
 
 
 def _print(found: tuple[Check, ...]) -> None:
@@ -62,7 +62,7 @@ def lines(found: tuple[Check, ...]) -> list[str]:
 
     from penstock.cli.checks import is_fit
 
-    width = max(len(one.name) for one in found)
+    width = max(len(check.name) for check in found)
     shown = []
     for one in found:
         mark, colour = _MARKS[one.verdict]

@@ -12,7 +12,7 @@ import typer
 
 from penstock.cli.completion import query_names
 from penstock.cli.system_commands import HomeOption, system_home
-from penstock.errors import UsageError
+from penstock.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from penstock.model.estimates import OperatorEstimate
@@ -26,6 +26,8 @@ penstock explain ami.yaml                           streams, operators, fragment
 penstock explain ami.yaml --query heavy_homes       only what this query needs
 
 penstock explain ami.yaml --format mermaid > a.mmd  a flowchart
+
+penstock explain top.sql --over ami.yaml            one query over the streams of a file
 
 penstock explain move 3                             why the running system moved something
 """
@@ -47,7 +49,7 @@ def explain(
         Path,
         typer.Argument(
             metavar="FILE|move",
-            help="The deployment file; or move and a number.",
+            help="The deployment file, or one query as .sql; or move and a number.",
             show_default=False,
         ),
     ],
@@ -64,6 +66,14 @@ def explain(
             show_default=False,
         ),
     ] = None,
+    over: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The deployment file whose streams and results a .sql file reads.",
+            show_default=False,
+        ),
+    ] = None,
     format: Annotated[
         Format,
         typer.Option(help="How to print it; sql, yaml and python read back as the same thing."),
@@ -72,18 +82,51 @@ def explain(
 ) -> None:
     """Show what a deployment does and which operators run together. Nothing is started.
 
+    Files, folders and Python functions that it names and that are not there are told at the end.
+
     penstock explain move N says why a running system moved something.
     """
     if number is not None:
         _explain_move(file, number, format, home)
         return
     from penstock.cli.explaining import only
-    from penstock.lang.deployment import read_deployment
 
-    deployment = read_deployment(file)
+    deployment = _read(file, over)
     if query is not None:
         deployment = only(deployment, query)
     typer.echo(_PRINTERS[format](deployment, file).rstrip("\n"))
+    if format is Format.TEXT:
+        _check_parts(deployment, file)
+
+
+def _read(file: Path, over: Path | None) -> Deployment:
+    from penstock.lang.deployment import offered_streams, parse_single_query, read_deployment
+    from penstock.lang.files import text_of
+
+    if file.suffix != ".sql":
+        if over is not None:
+            raise UsageError(
+                "--over goes with a .sql file", hint="A deployment file has its own streams."
+            )
+        return read_deployment(file)
+    if over is None:
+        raise UsageError(
+            f"{file} does not say what its streams are",
+            hint=f"Name the file that does: penstock explain {file} --over FILE.",
+        )
+    streams = offered_streams(read_deployment(over).network)
+    return parse_single_query(file.stem, text_of(file), str(file), streams, running_in=over.name)
+
+
+def _check_parts(deployment: Deployment, file: Path) -> None:
+    from penstock.cli.missing import missing_parts
+
+    missing = missing_parts(deployment.network)
+    if missing:
+        raise InputError(
+            f"{file} names what is not there: {'; '.join(missing)}",
+            hint="Check the names and where they are looked for.",
+        )
 
 
 def _explain_move(what: Path, number: int, format: Format, home: Path | None) -> None:
@@ -131,11 +174,13 @@ def _mermaid(deployment: Deployment, file: Path) -> str:
 
 def _json(deployment: Deployment, file: Path) -> str:
     from penstock.cli.explaining import fragment_records
+    from penstock.cli.missing import missing_parts
     from penstock.lang.explain import explain_dict
 
     network = deployment.network
     record = {"deployment": deployment.name, **explain_dict(network, _costs(network))}
-    return json.dumps(record | {"fragments": fragment_records(network)}, indent=2)
+    parts = {"fragments": fragment_records(network), "missing": missing_parts(network)}
+    return json.dumps(record | parts, indent=2)
 
 
 def _sql(deployment: Deployment, file: Path) -> str:

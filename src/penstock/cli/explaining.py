@@ -6,6 +6,7 @@ import textwrap
 from dataclasses import replace
 
 from penstock.errors import listed
+from penstock.kernels.engine_choice import choose_engine
 from penstock.model.fragments import Fragment
 from penstock.model.network import Deployment, Network, Query
 from penstock.model.operators import SqlWrite
@@ -23,14 +24,14 @@ def only(deployment: Deployment, name: str) -> Deployment:
 
 def _needed(network: Network, query: Query) -> Network:
     needed = network.upstream([query.stream])
-    writes = [one for one in network.operators if isinstance(one, SqlWrite)]
-    own = {one.name for one in writes if one.input.stream == query.stream}
+    writes = [operator for operator in network.operators if isinstance(operator, SqlWrite)]
+    own = {write.name for write in writes if write.input.stream == query.stream}
     return Network(
-        tuple(one for one in network.streams if one.name in needed),
+        tuple(stream for stream in network.streams if stream.name in needed),
         tuple(
-            one
-            for one in network.operators
-            if one.name in own or any(output in needed for output in one.outputs)
+            operator
+            for operator in network.operators
+            if operator.name in own or any(output in needed for output in operator.outputs)
         ),
         (query,),
     )
@@ -42,7 +43,8 @@ def fragments_text(network: Network) -> str:
     if not fragments:
         return ""
     margin = 4 + max(
-        (len(one.name) for one in fragments if len(one.name) <= _WIDEST_NAME), default=0
+        (len(fragment.name) for fragment in fragments if len(fragment.name) <= _WIDEST_NAME),
+        default=0,
     )
     lines = ["fragments"]
     for fragment in fragments:
@@ -50,7 +52,8 @@ def fragments_text(network: Network) -> str:
         if len(head) + 2 > margin:
             lines.append(head)
             head = ""
-        for line in _sentences(fragment, fragments):
+        engine = choose_engine(network, fragment)
+        for line in [*_sentences(fragment, fragments), f"{engine.engine}: {engine.reason}"]:
             for part in textwrap.wrap(line, _WIDTH - margin):
                 lines.append(f"{head:{margin}}{part}")
                 head = ""
@@ -58,12 +61,12 @@ def fragments_text(network: Network) -> str:
 
 
 def _sentences(fragment: Fragment, fragments: tuple[Fragment, ...]) -> list[str]:
-    names = [one.name for one in fragment.operators]
+    names = [operator.name for operator in fragment.operators]
     together = " together" if len(names) > 1 else ""
     runs = f"runs {listed(names)}{together}" if names else "passes rows on"
     state = "keeps state" if fragment.stateful else "no state"
-    readers = [one.name for one in fragments if fragment.output in one.inputs]
-    written = [f"table {one.table} in {one.database.shown}" for one in fragment.writes]
+    readers = [reader.name for reader in fragments if fragment.output in reader.inputs]
+    written = [f"table {write.table} in {write.database.shown}" for write in fragment.writes]
     lines = [f"{runs}; reads {listed(fragment.inputs)}; {state}"]
     if readers:
         lines.append(f"read by {listed(readers)}")
@@ -84,8 +87,11 @@ def fragment_records(network: Network) -> list[dict[str, object]]:
             "writes": [write.name for write in one.writes],
             "stateful": one.stateful,
             "is_read": one.is_read,
+            "engine": engine.engine,
+            "engine_reason": engine.reason,
         }
         for one in fuse(network)
+        for engine in [choose_engine(network, one)]
     ]
 
 
@@ -94,6 +100,6 @@ def queries_sql(network: Network) -> str:
     from penstock.lang.sql import query_sql
 
     return "\n".join(
-        f"-- {one.name}\n{(one.text or query_sql(network, one.stream)).strip()};\n"
-        for one in network.queries
+        f"-- {query.name}\n{(query.text or query_sql(network, query.stream)).strip()};\n"
+        for query in network.queries
     )

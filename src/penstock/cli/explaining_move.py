@@ -9,6 +9,7 @@ _BY = {
     "people": "asked for by people",
     "balancer": "decided by the balancer",
     "failover": "made because a node fell silent",
+    "return": "made because a node has come back",
 }
 _PARTS = {
     "silence_s": "until the lease ended",

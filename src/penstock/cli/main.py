@@ -13,11 +13,13 @@ from typing import Annotated
 import typer
 
 from penstock import __version__
+from penstock.cli.admit_command import ADMIT_EXAMPLES, admit
 from penstock.cli.bench_command import BENCH_EXAMPLES, bench
 from penstock.cli.doctor_command import DOCTOR_EXAMPLES, doctor
 from penstock.cli.explain_command import EXPLAIN_EXAMPLES, explain
 from penstock.cli.failures import reported
 from penstock.cli.plan_command import PLAN_EXAMPLES, plan
+from penstock.cli.power_command import POWER_EXAMPLES, power
 from penstock.cli.rows_command import ROWS_EXAMPLES, rows
 from penstock.cli.run_command import RUN_EXAMPLES, RunCommand, run
 from penstock.cli.simulate_command import SIMULATE_EXAMPLES, simulate
@@ -35,6 +37,7 @@ from penstock.cli.system_commands import (
     submit,
     up,
 )
+from penstock.cli.transfers_command import TRANSFERS_EXAMPLES, transfers
 
 _EXIT_CODES = (
     "Exit codes: 0 fine, 1 your input, 2 usage, 3 something needed is missing or could not be "
@@ -53,8 +56,11 @@ app = typer.Typer(
 app.command(cls=RunCommand, epilog=RUN_EXAMPLES)(run)
 app.command(epilog=EXPLAIN_EXAMPLES)(explain)
 app.command(epilog=PLAN_EXAMPLES)(plan)
+app.command(epilog=POWER_EXAMPLES)(power)
+app.command(epilog=ADMIT_EXAMPLES)(admit)
 app.command(epilog=DOCTOR_EXAMPLES)(doctor)
 app.command(epilog=SIMULATE_EXAMPLES)(simulate)
+app.command(epilog=TRANSFERS_EXAMPLES)(transfers)
 app.command(epilog=STUDY_EXAMPLES)(study)
 app.command(epilog=BENCH_EXAMPLES)(bench)
 app.command(epilog=UP_EXAMPLES)(up)

@@ -71,11 +71,11 @@ def plan(
 
 def plans_record(asked: Subject, plans: list[Plan], name: str) -> dict[str, object]:
     """The stable form that ``--json`` prints: the plan asked for, then its rivals, best first."""
-    ordered = sorted(plans, key=lambda one: one.algorithm != name)
+    ordered = sorted(plans, key=lambda plan: plan.algorithm != name)
     return {
         "algorithm": name,
         "variables": list(asked.problem.variables),
-        "plans": [_record(asked, one) for one in ordered],
+        "plans": [_record(asked, plan) for plan in ordered],
         "notes": list(asked.notes),
     }
 
@@ -90,6 +90,7 @@ def _record(asked: Subject, one: Plan) -> dict[str, object]:
         "axis_product": quality.axis_product,
         "plane_distance": quality.plane_distance,
         "cut_streams": quality.cut_streams,
+        "fixed": dict(zip(asked.problem.nodes, quality.fixed, strict=True)),
         "seconds": one.seconds,
         "notes": list(quality.notes),
     }
@@ -109,7 +110,7 @@ def plan_lines(asked: Subject, plans: list[Plan], name: str) -> list[str]:
     on = "node" if nodes == 1 else "nodes"
     head = f"{units} {asked.kind} on {nodes} {on}, {variables} variables"
     mine = next(one for one in plans if one.algorithm == name)
-    notes = [f"note: {one}" for one in (*asked.notes, *mine.quality.notes)]
+    notes = [f"note: {note}" for note in (*asked.notes, *mine.quality.notes)]
     return [head, "", *_table(plans, name), "", *_meaning(mine), "", *_places(asked, mine), *notes]
 
 
@@ -173,10 +174,23 @@ def _places(asked: Subject, mine: Plan) -> list[str]:
     on: dict[str, list[str]] = {node: [] for node in asked.problem.nodes}
     for name, node in _nodes(asked, mine).items():
         on[node].append(name)
-    width = max(map(len, on))
+    titles = _titles(mine, list(on))
+    width = max(map(len, titles))
     lines = [f"{mine.algorithm} puts"]
-    for node, names in on.items():
+    for title, names in zip(titles, on.values(), strict=True):
         text = ", ".join(names[:40]) + (f" and {len(names) - 40} more" if names[40:] else "")
         parts = textwrap.wrap(text or "nothing", 96 - width)
-        lines += [f"  {node if not at else '':{width}}  {part}" for at, part in enumerate(parts)]
+        lines += [f"  {title if not at else '':{width}}  {part}" for at, part in enumerate(parts)]
     return lines
+
+
+def _titles(mine: Plan, nodes: list[str]) -> list[str]:
+    """The nodes, and how much of each is in use whatever the rates are, if anything is."""
+    fixed = mine.quality.fixed
+    if not any(fixed):
+        return nodes
+    width = max(map(len, nodes))
+    return [
+        f"{node:{width}}  {100 * share:3.0f} % fixed"
+        for node, share in zip(nodes, fixed, strict=True)
+    ]

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from penstock.cli.canvas import canvas_for
-from penstock.load.feasible import weights
+from penstock.load.feasible import rooms, weights
 from penstock.load.problem import Problem
 from penstock.load.slices import Slice, plan_slice, slice_point
 from penstock.place.plan import Plan
@@ -27,7 +29,7 @@ def draw_plans(
 
     Algorithms that share the work out in the same way share a panel.
     """
-    shown = _groups(problem, sorted(plans, key=lambda one: one.algorithm != chosen))[:_MOST]
+    shown = _groups(problem, sorted(plans, key=lambda plan: plan.algorithm != chosen))[:_MOST]
     down = -(-len(shown) // _ACROSS)
     across = min(_ACROSS, len(shown))
     with canvas_for(path, (2.6 * across + 0.4, 2.6 * down + 0.5), font_size=8) as canvas:
@@ -47,7 +49,9 @@ def _groups(problem: Problem, plans: list[Plan]) -> list[list[Plan]]:
     """Plans with the same limits together, whichever node has which of them."""
     groups: dict[object, list[Plan]] = {}
     for plan in plans:
-        rows = sorted(map(tuple, weights(problem, plan.assignment).round(9).tolist()))
+        where = plan.assignment
+        limits = np.column_stack((weights(problem, where), rooms(problem, where)))
+        rows = sorted(map(tuple, limits.round(9).tolist()))
         groups.setdefault(tuple(rows), []).append(plan)
     return list(groups.values())
 
@@ -76,8 +80,6 @@ def _panel(axis: Any, group: list[Plan], part: Slice) -> None:
 
 
 def _closed(corners: Any) -> Any:
-    import numpy as np
-
     return np.vstack((corners, corners[:1]))
 
 

@@ -11,10 +11,11 @@ import numpy as np
 
 from penstock.errors import UsageError, listed, suggestion
 from penstock.feeds.rates import known_rates
+from penstock.kernels.engine_choice import light_fragments
 from penstock.lang.abstract import abstract_in
 from penstock.lang.deployment import parse_deployment
 from penstock.lang.files import text_of
-from penstock.load.bridge import abstract_network, unmeasured_kinds
+from penstock.load.bridge import abstract_network, unmeasured_batches, unmeasured_kinds
 from penstock.load.costs import measured_costs
 from penstock.load.problem import Problem, placement_problem
 from penstock.model.abstract import AbstractInput, AbstractNetwork, AbstractNode, AbstractOperator
@@ -24,6 +25,7 @@ from penstock.place.fragments import fragments_by_unit
 from penstock.place.fuse import fuse
 from penstock.place.plan import Plan, best_first, misfits, planned
 from penstock.place.registry import GROUP, strategies, strategy_called
+from penstock.place.rhythm import counted_rounds_s, unhurried
 from penstock.place.strategy import Strategy
 
 DEFAULT = "rod"
@@ -68,13 +70,20 @@ def _deployed(deployment: Deployment, nodes: int | None) -> Subject:
     given = deployment.nodes
     if nodes is not None:
         given = tuple(NodeSpec(f"n{at}") for at in range(1, nodes + 1))
-    costs = measured_costs()
+    costs, network = measured_costs(), deployment.network
+    rounds_s, light = counted_rounds_s(network, fragments), light_fragments(network, fragments)
     problem = placement_problem(
         abstract_network(
-            deployment.network, fragments, given, costs, known_rates(deployment.network)
+            network, fragments, given, costs, known_rates(network), None, rounds_s, light
         )
     )
-    notes = (*unmeasured_kinds(fragments, costs), *problem.notes, *misfits(problem))
+    notes = (
+        *unmeasured_kinds(fragments, costs),
+        *unmeasured_batches(fragments, costs, light),
+        *unhurried(network, fragments),
+        *problem.notes,
+        *misfits(problem),
+    )
     names = fragments_by_unit(problem, fragments)
     return Subject(problem, deployment.placement or DEFAULT, "fragments", names, notes)
 
@@ -95,7 +104,7 @@ def plans_of(problem: Problem, rivals: list[Strategy], seed: int) -> list[Plan]:
     tiny = placement_problem(_TINY)
     for one in rivals:
         one.place(tiny, np.random.default_rng(0))
-    return best_first(planned(problem, one, time.perf_counter, seed) for one in rivals)
+    return best_first(planned(problem, rival, time.perf_counter, seed) for rival in rivals)
 
 
 _TINY = AbstractNetwork(
@@ -117,7 +126,7 @@ def chosen_axes(problem: Problem, written: str | None) -> tuple[int, int]:
         )
     if written is None:
         return main_axes(problem)
-    names = [one.strip() for one in written.split(",")]
+    names = [name.strip() for name in written.split(",")]
     for name in names:
         if name not in problem.variables:
             raise UsageError(

@@ -36,6 +36,9 @@ class Presenter(Protocol):
     def begin(self, facts: list[str], notes: list[str]) -> None:
         """Says what is about to run."""
 
+    def note(self, text: str) -> None:
+        """Says what has turned out once it has begun."""
+
     def working(self, what: str) -> AbstractContextManager[object]:
         """Says that something takes a while, until the context is left."""
 
@@ -77,6 +80,11 @@ class LivePresenter:
         lines = header(facts, self._console.width)
         self._head = [*lines, *(Text(note, "dim") for note in notes), Text("")]
         self._console.print(*self._head, sep="\n")
+
+    def note(self, text: str) -> None:
+        self.close()
+        self._head = [*self._head[:-1], Text(text, "dim"), Text("")]
+        self._console.print(Text(text, "dim"), soft_wrap=True)
 
     def working(self, what: str) -> AbstractContextManager[object]:
         self.close()
@@ -130,8 +138,11 @@ class PlainPresenter:
 
     def begin(self, facts: list[str], notes: list[str]) -> None:
         self._say(" · ".join(facts))
-        for note in notes:
-            self._say(note)
+        for text in notes:
+            self.note(text)
+
+    def note(self, text: str) -> None:
+        self._say(text)
 
     def working(self, what: str) -> AbstractContextManager[object]:
         self._say(what)
@@ -169,9 +180,13 @@ class JsonPresenter:
 
     def __init__(self, out: Console) -> None:
         self._out = out
+        self._notes: list[str] = []
 
     def begin(self, facts: list[str], notes: list[str]) -> None:
-        return None
+        self._notes += notes
+
+    def note(self, text: str) -> None:
+        self._notes.append(text)
 
     def working(self, what: str) -> AbstractContextManager[object]:
         return nullcontext()
@@ -183,7 +198,8 @@ class JsonPresenter:
         return None
 
     def end(self, outcome: Outcome) -> None:
-        self._out.out(json.dumps(as_record(outcome), indent=2), highlight=False)
+        record = {**as_record(outcome), "notes": self._notes}
+        self._out.out(json.dumps(record, indent=2), highlight=False)
         self._out.file.flush()
 
     def close(self) -> None:
@@ -201,7 +217,7 @@ def summary_lines(outcome: Outcome, width: int) -> list[Text]:
         return []
     statuses = labelled(outcome.plan.fragments, outcome.statuses)
     lines = fragment_table(statuses, width, is_over=True)
-    folder = outcome.plan.folder / "dead_letters"
+    folder = outcome.dead_letters or outcome.plan.folder / "dead_letters"
     lines += set_aside_lines(
         Snapshot(statuses, set_aside=outcome.set_aside, dead_letters=folder), 1 << 16
     )
@@ -210,10 +226,10 @@ def summary_lines(outcome: Outcome, width: int) -> list[Text]:
 
 
 def _status_line(snapshot: Snapshot, seconds: float) -> str:
-    rate = sum(one.rows_in_per_s for one in snapshot.statuses)
-    rows_in = sum(one.rows_in for one in snapshot.statuses)
-    rows_out = sum(one.rows_out for one in snapshot.statuses)
-    finished = sum(one.is_finished for one in snapshot.statuses)
+    rate = sum(status.rows_in_per_s for status in snapshot.statuses)
+    rows_in = sum(status.rows_in for status in snapshot.statuses)
+    rows_out = sum(status.rows_out for status in snapshot.statuses)
+    finished = sum(status.is_finished for status in snapshot.statuses)
     return (
         f"{span(seconds)}: {count(rate)} rows/s read, {count(rows_in)} rows read, "
         f"{count(rows_out)} written, {finished} of {len(snapshot.statuses)} finished"

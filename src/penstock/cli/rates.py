@@ -23,8 +23,8 @@ class Rates:
     ) -> tuple[FragmentStatus, ...]:
         """The statuses with the rate of rows in over the last few seconds."""
         return tuple(
-            replace(one, rows_in_per_s=self._rate(one.fragment, one.rows_in, now_s))
-            for one in statuses
+            replace(status, rows_in_per_s=self._rate(status.fragment, status.rows_in, now_s))
+            for status in statuses
         )
 
     def _rate(self, fragment: str, rows: int, now_s: float) -> float:

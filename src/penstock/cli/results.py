@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from penstock.cli.words import cell
+from penstock.feeds.arrow import values_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,7 +47,7 @@ class LatestRows:
             self._latest[query] = QueryRows(
                 query,
                 tuple(rows.column_names),
-                tuple(str(one.type).startswith(_NUMBERS) for one in rows.schema),
+                tuple(str(field.type).startswith(_NUMBERS) for field in rows.schema),
                 tuple(kept),
                 (before.total if before else 0) + rows.num_rows,
             )
@@ -80,7 +81,7 @@ class PendingRows:
 
 def texts(rows: pa.Table) -> list[tuple[str, ...]]:
     """The rows of a table as texts."""
-    columns = [column.to_pylist() for column in rows.columns]
+    columns = [values_of(column) for column in rows.columns]
     return [tuple(map(cell, row)) for row in zip(*columns, strict=True)]
 
 

@@ -71,7 +71,8 @@ def run(
         ),
     ] = None,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Forget earlier runs and start over.")
+        bool,
+        typer.Option("--fresh", help="Forget earlier runs, remove their results, and start over."),
     ] = False,
     for_: Annotated[
         str | None,
@@ -141,6 +142,7 @@ def _length_us(written: str) -> int:
 
 
 def _carry_out(request: RunRequest, json: bool, no_live: bool) -> None:
+    from penstock.cli.outcome import check_read
     from penstock.cli.plan import planned
     from penstock.cli.runner import run as run_plan
     from penstock.cli.signals import StopRequest
@@ -149,7 +151,9 @@ def _carry_out(request: RunRequest, json: bool, no_live: bool) -> None:
     plan = planned(request)
     LOG_FOLDER.set(plan.folder / "log")
     with StopRequest(os.dup(2)) as stop, suppress(BrokenPipeError):
-        presenter.end(run_plan(plan, request, presenter, stop))
+        outcome = run_plan(plan, request, presenter, stop)
+        presenter.end(outcome)
+        check_read(outcome)
 
 
 def _presenter(json: bool, no_live: bool) -> Presenter:

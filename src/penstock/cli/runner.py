@@ -12,19 +12,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock import __version__
-from penstock.cli.outcome import Ending, Outcome, labelled
+from penstock.cli.outcome import Ending, Outcome, labelled, with_unread, without_a_run
 from penstock.cli.output import diverted, quiet
-from penstock.cli.plan import RunPlan, RunRequest, has_begun, is_finished, prepared_state
+from penstock.cli.plan import (
+    RunPlan,
+    RunRequest,
+    has_begun,
+    is_finished,
+    is_on_nodes,
+    prepared_state,
+)
 from penstock.cli.presenters import Presenter
 from penstock.cli.rates import Rates
 from penstock.cli.signals import StopRequest
-from penstock.cli.tally import set_aside_since, since
+from penstock.cli.tally import counted_before, set_aside_since, since
 from penstock.cli.view import SetAside, Snapshot
 from penstock.cli.words import counted
 from penstock.control.meter import NodeMeter, NodeUse
-from penstock.errors import PenstockError, RunError
-from penstock.model.durations import US_PER_S
-from penstock.model.measurements import FragmentStatus
+from penstock.errors import PenstockError, RunError, listed
+from penstock.model.beginnings import Beginning
+from penstock.model.durations import US_PER_S, moment_text
 
 if TYPE_CHECKING:
     from penstock.spark.engine import Engine
@@ -44,17 +51,17 @@ def run(plan: RunPlan, request: RunRequest, presenter: Presenter, stop: StopRequ
 
     Several nodes are processes of their own; a single one is this process.
     """
-    if len(plan.deployment.nodes) > 1 and request.cores is None:
+    if is_on_nodes(plan.deployment, request):
         from penstock.cli.system_runner import run_on_nodes
 
         return run_on_nodes(plan, request, presenter, stop, facts(plan))
     state = prepared_state(plan, request)
     if is_finished(plan, state):
-        return _without_a_run(plan, "finished before")
-    presenter.begin(facts(plan), _notes(plan, request, state))
+        return with_unread(without_a_run(plan, "finished before"), state)
+    presenter.begin(facts(plan), [*_notes(plan, request, state), *_beginnings(plan, state)])
     with quiet(_own_log(state)):
         try:
-            return _run(plan, request, presenter, stop, state)
+            return with_unread(_run(plan, request, presenter, stop, state), state)
         finally:
             with suppress(OSError):
                 presenter.close()
@@ -87,12 +94,30 @@ def _notes(plan: RunPlan, request: RunRequest, state: StateFolder) -> list[str]:
     return notes
 
 
-def _without_a_run(plan: RunPlan, ending: Ending) -> Outcome:
-    done = ending == "finished before"
-    statuses = tuple(
-        FragmentStatus(one.name, 0, 0, 0.0, 0, 0.0, 0, None, done) for one in plan.fragments
-    )
-    return Outcome(plan, ending, 0.0, statuses, {})
+def _beginnings(plan: RunPlan, state: StateFolder) -> list[str]:
+    """Since when queries count that were added to what has run before, decided here and now."""
+    from penstock.spark.late_fragments import begun
+
+    late = begun(state, plan.network, plan.fragments, state.next_epoch())
+    new = [one for one in late.fragments if not state.fragment(one.name).has_begun]
+    added = [name for name, number in plan.generations.items() if number]
+    names = [name for one in new for name in one.queries if name in added]
+    inputs = [pair for fragment in new for pair in fragment.beginning.inputs.items()]
+    streams = sorted({name for name, begin in inputs if begin.before is not None})
+    notes = []
+    if names and streams:
+        notes.append(f"added since: {listed(names)}; read again from the start: {listed(streams)}")
+    for fragment in new:
+        if fragment.name in late.reasons:
+            what = f"{listed(fragment.queries) or fragment.name} {_since(fragment.beginning)}"
+            notes.append(f"{what}: {late.reasons[fragment.name]}")
+    return notes
+
+
+def _since(beginning: Beginning) -> str:
+    if beginning.since_us is None:
+        return "sees rows from the next batch on"
+    return f"counts after {moment_text(beginning.since_us)}, event time"
 
 
 def _run(
@@ -104,7 +129,7 @@ def _run(
 ) -> Outcome:
     session = _started_session(plan, request, presenter, stop, state)
     if session is None:
-        return _without_a_run(plan, "not begun")
+        return without_a_run(plan, "not begun")
     try:
         with _stated_plainly(plan, state):
             return _Watch(plan, request, presenter, stop, state, session).outcome()
@@ -192,9 +217,7 @@ class _Watch:
         options = NodeOptions(cores=plan.cores)
         self._engine: Engine = Engine(session, plan.network, state, options, presenter.rows)
         self._dead_letters = state.path / "dead_letters"
-        self._first = {
-            one.name: state.fragment(one.name).rows_out()["rows"] for one in plan.fragments
-        }
+        self._first = counted_before(state.path, plan.fragments)
         self._first_aside = self._engine.set_aside()
         self._rates = Rates()
         self._meter = NodeMeter(plan.cores)

@@ -1,4 +1,4 @@
-"""``penstock simulate``: a deployment or an abstract network in simulated time."""
+"""``penstock simulate``: a deployment, an abstract network or a tree in simulated time."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from penstock.errors import UsageError
 if TYPE_CHECKING:
     from penstock.balance.plan import Move
     from penstock.cli.simulating import Simulated
+    from penstock.model.tree_network import TreeNetwork
 
 SIMULATE_EXAMPLES = """\
 [bold]Examples[/bold]
@@ -25,6 +26,8 @@ penstock simulate network.yaml --arrivals alternating --balance correlation
 
 penstock simulate ami.yaml --nodes 3 --scale 50 --figure load.svg
 
+penstock simulate tree.yaml --balance hierarchy --growth 1     a tree of nodes that negotiate
+
 penstock simulate network.yaml --trace I1=times.txt --json     recorded arrivals; for scripts
 """
 
@@ -33,7 +36,9 @@ def simulate(
     file: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", help="A deployment file or an abstract network.", show_default=False
+            metavar="FILE",
+            help="A deployment file, an abstract network or a tree of nodes.",
+            show_default=False,
         ),
     ],
     for_: Annotated[
@@ -83,6 +88,14 @@ def simulate(
     ] = "random",
     delay: Annotated[str, typer.Option(metavar="TIME", help="Network delay between nodes.")] = "0s",
     seed: Annotated[int, typer.Option(min=0, help="Another seed, another run.")] = 0,
+    growth: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            metavar="PERCENT",
+            help="In a tree of nodes, let operators grow by so much a step, and later shrink.",
+        ),
+    ] = 0.0,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     figure: Annotated[
         Path | None,
@@ -91,8 +104,18 @@ def simulate(
 ) -> None:
     """Run a plan in simulated time: load of the nodes, latency of results, what is moved."""
     from penstock.cli.simulating import SimulationRequest, simulate_file
+    from penstock.lang.abstract import tree_in
+    from penstock.lang.files import text_of
     from penstock.sim.physics import Physics
 
+    tree = tree_in(text_of(file), str(file))
+    if tree is not None:
+        _simulate_tree(tree, balance or "off", _seconds("--for", for_), growth, seed, json, figure)
+        return
+    if growth:
+        raise UsageError(
+            f"--growth {growth:g} is for trees of nodes", hint="Use --rate or --scale here."
+        )
     request = SimulationRequest(
         file,
         _seconds("--for", for_),
@@ -116,6 +139,25 @@ def simulate(
         typer.echo(json_text.dumps(simulation_record(found), indent=2))
     else:
         typer.echo("\n".join(simulation_lines(found)))
+
+
+def _simulate_tree(
+    tree: TreeNetwork,
+    policy: str,
+    length_s: float,
+    growth: float,
+    seed: int,
+    json: bool,
+    figure: Path | None,
+) -> None:
+    from penstock.cli.tree_simulating import draw_tree, simulate_tree, tree_lines, tree_record
+
+    found = simulate_tree(tree, policy, length_s, growth, seed)
+    if figure is not None:
+        draw_tree(found, figure)
+    typer.echo(
+        json_text.dumps(tree_record(found), indent=2) if json else "\n".join(tree_lines(found))
+    )
 
 
 def _seconds(option: str, written: str) -> float:
@@ -221,7 +263,10 @@ def _loads(found: Simulated) -> list[tuple[float, float]]:
     """The mean and the highest second of every node."""
     line = found.system.timeline
     columns = [line.column(name) for name in line.columns if name.startswith("node ")]
-    return [(float(one.mean()), float(one.max())) if one.size else (0.0, 0.0) for one in columns]
+    return [
+        (float(column.mean()), float(column.max())) if column.size else (0.0, 0.0)
+        for column in columns
+    ]
 
 
 def simulation_lines(found: Simulated) -> list[str]:
@@ -229,20 +274,23 @@ def simulation_lines(found: Simulated) -> list[str]:
     simulation = found.system.simulation
     network, latencies = simulation.network, simulation.latencies()
     per_s = simulation.events / found.took_s if found.took_s else 0.0
+    is_batched = found.subject.rounds_s is not None
+    what, waits = ("fragments", "rows") if is_batched else ("operators", "tuples")
+    results = f"{count(latencies.count)}{' batches' if is_batched else ''}"
     lines = [
-        f"{len(network.operators)} operators on {len(network.nodes)} nodes, placement "
+        f"{len(network.operators)} {what} on {len(network.nodes)} nodes, placement "
         f"{found.subject.placement}, balancing {found.subject.policy}",
         f"{span(found.request.length_s)} simulated in {span(found.took_s)}: "
         f"{count(simulation.events)} events, {per_s / 1e6:.1f} million a second",
         "",
-        f"results   {count(latencies.count)}, {count(simulation.waiting)} tuples still under way",
+        f"results   {results}, {count(simulation.waiting)} {waits} still under way",
         f"latency   mean {_ms(latencies.mean_s)}   p50 {_ms(latencies.percentile_s(50))}   "
         f"p99 {_ms(latencies.percentile_s(99))}   longest {_ms(latencies.longest_s)}   "
         f"{latencies.ratio:.2f} times the processing time",
         "",
         *_node_lines(found),
     ]
-    return [*lines, *_move_lines(found), *(f"note: {one}" for one in found.subject.notes)]
+    return [*lines, *_move_lines(found), *(f"note: {note}" for note in found.subject.notes)]
 
 
 def _ms(seconds: float) -> str:

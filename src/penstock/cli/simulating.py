@@ -14,21 +14,27 @@ from penstock.balance.policies import policy_named
 from penstock.control.balance_settings import BalanceSettings
 from penstock.errors import InputError, UsageError, listed, suggestion
 from penstock.feeds.rates import known_rates
+from penstock.kernels.engine_choice import light_fragments
 from penstock.lang.abstract import abstract_in
 from penstock.lang.deployment import parse_deployment
 from penstock.lang.files import text_of
 from penstock.load.arrays import Ints
-from penstock.load.bridge import abstract_network, unmeasured_kinds
+from penstock.load.batches import batch_network
+from penstock.load.bridge import abstract_network, unmeasured_batches, unmeasured_kinds
 from penstock.load.costs import measured_costs
-from penstock.load.problem import placement_problem
+from penstock.load.problem import Problem, placement_problem
 from penstock.model.abstract import AbstractNetwork, AbstractNode
 from penstock.model.network import Deployment, NodeSpec
+from penstock.place.fragments import fragments_by_unit
 from penstock.place.fuse import fuse
 from penstock.place.registry import GROUP, strategies, strategy_called
+from penstock.place.rhythm import SHORTEST_US, counted_rounds_s, round_us
 from penstock.place.strategy import checked
 from penstock.sim.arrivals import Alternating, Arrivals, OnOff, Recorded, Steady, self_similar
-from penstock.sim.balancing import BalancedSystem, Balancing
+from penstock.sim.balancing import BalancedSystem, Balancing, SimulatedNodes
+from penstock.sim.micro_batches import MicroBatches
 from penstock.sim.physics import Physics
+from penstock.sim.row_feeds import ArrivingRows
 from penstock.sim.simulation import Simulation
 
 ARRIVALS = ("poisson", "periodic", "alternating", "on-off", "self-similar")
@@ -56,12 +62,19 @@ class SimulationRequest:
 
 @dataclass(frozen=True)
 class SimulationSubject:
-    """What a file asks to be simulated."""
+    """What a file asks to be simulated.
+
+    ``planned`` is what planners are told about it, and ``units`` are the operators of ``network``
+    in each of their units. A deployment's fragments look for rows every ``rounds_s``.
+    """
 
     network: AbstractNetwork
     placement: str
     balancing: Balancing
     notes: tuple[str, ...]
+    planned: Problem
+    units: tuple[tuple[str, ...], ...]
+    rounds_s: Mapping[str, float] | None = None
 
     @property
     def policy(self) -> str:
@@ -84,13 +97,28 @@ def simulate_file(request: SimulationRequest, progress: Callable[[float], None])
     policy_named(subject.policy)
     arrivals = arrivals_of(subject.network, request)
     start = _placed(subject, request.seed)
-    simulation = Simulation(subject.network, arrivals, start, request.seed, request.physics)
-    system = BalancedSystem(simulation, subject.balancing, request.seed)
+    system = BalancedSystem(
+        _nodes_at_work(subject, arrivals, start, request), subject.balancing, request.seed
+    )
     began = time.perf_counter()
     for step in range(1, _STEPS + 1):
         system.advance(request.length_s * step / _STEPS)
         progress(step / _STEPS)
     return Simulated(request, subject, system, time.perf_counter() - began)
+
+
+def _nodes_at_work(
+    subject: SimulationSubject,
+    arrivals: Mapping[str, Arrivals],
+    start: Ints,
+    request: SimulationRequest,
+) -> SimulatedNodes:
+    """Abstract networks tuple by tuple, deployments batch by batch."""
+    network, seed = subject.network, request.seed
+    if subject.rounds_s is None:
+        return Simulation(network, arrivals, start, seed, request.physics)
+    rows = ArrivingRows(network.inputs, arrivals, seed)
+    return MicroBatches(network, rows, start, seed, subject.rounds_s)
 
 
 def subject_of(request: SimulationRequest) -> SimulationSubject:
@@ -102,19 +130,47 @@ def subject_of(request: SimulationRequest) -> SimulationSubject:
             first = network.nodes[0]
             many = (AbstractNode(f"n{at + 1}", first.cpu) for at in range(request.nodes))
             network = replace(network, nodes=tuple(many))
-        return _subject(network, request, "", Balancing(), ())
+        problem = placement_problem(network)
+        return _subject(network, request, "", Balancing(), (), problem, problem.members)
     return _deployed(parse_deployment(text, origin, request.file.parent), request)
 
 
 def _deployed(deployment: Deployment, request: SimulationRequest) -> SimulationSubject:
-    fragments, costs = fuse(deployment.network), measured_costs()
-    nodes = deployment.nodes
+    _check_physics(request.physics)
+    network, nodes = deployment.network, deployment.nodes
+    fragments, costs, rates = fuse(network), measured_costs(), known_rates(network)
     if request.nodes is not None:
         nodes = tuple(NodeSpec(f"n{at + 1}") for at in range(request.nodes))
-    rates = known_rates(deployment.network)
-    network = abstract_network(deployment.network, fragments, nodes, costs, rates)
-    notes = unmeasured_kinds(fragments, costs)
-    return _subject(network, request, deployment.placement, _balancing(deployment), notes)
+    counted_s, light = counted_rounds_s(network, fragments), light_fragments(network, fragments)
+    problem = placement_problem(
+        abstract_network(network, fragments, nodes, costs, rates, None, counted_s, light)
+    )
+    every_s = {
+        fragment.name: round_us(network, fragment, SHORTEST_US) / 1e6 for fragment in fragments
+    }
+    simulated = batch_network(network, fragments, nodes, costs, rates, every_s, None, light)
+    names = {one.name: made.name for one, made in zip(fragments, simulated.operators, strict=True)}
+    units = tuple(
+        tuple(names[operator] for operator in unit)
+        for unit in fragments_by_unit(problem, fragments)
+    )
+    notes = (*unmeasured_kinds(fragments, costs), *unmeasured_batches(fragments, costs, light))
+    found = _subject(
+        simulated, request, deployment.placement, _balancing(deployment), notes, problem, units
+    )
+    return replace(found, rounds_s={names[name]: every_s[name] for name in names})
+
+
+def _check_physics(given: Physics) -> None:
+    """Raises where something is asked for that batches do not have."""
+    usual = Physics()
+    for name in ("discipline", "service", "selectivity", "delay_s"):
+        if getattr(given, name) != getattr(usual, name):
+            option = "delay" if name == "delay_s" else name
+            raise UsageError(
+                f"--{option} is for abstract networks; a deployment is simulated batch by batch",
+                hint=f"Leave out --{option}.",
+            )
 
 
 def _balancing(deployment: Deployment) -> Balancing:
@@ -140,8 +196,10 @@ def _subject(
     placement: str,
     balancing: Balancing,
     notes: tuple[str, ...],
+    problem: Problem,
+    units: tuple[tuple[str, ...], ...],
 ) -> SimulationSubject:
-    open_ = [one.name for one in network.operators if one.selectivity is None]
+    open_ = [operator.name for operator in network.operators if operator.selectivity is None]
     if open_:
         shown = listed(open_[:5]) + (f" and {len(open_) - 5} more" if open_[5:] else "")
         notes = (*notes, f"selectivity not known and taken as 1: {shown}")
@@ -154,27 +212,28 @@ def _subject(
             suggest=request.suggest or balancing.suggest,
         ),
         notes,
+        problem,
+        units,
     )
 
 
 def _placed(subject: SimulationSubject, seed: int) -> Ints:
     """Where every operator starts."""
-    network = subject.network
-    problem = placement_problem(network)
+    network, problem = subject.network, subject.planned
     strategy = strategy_called(subject.placement, strategies(entry_points(group=GROUP)))()
     units = strategy.place(problem, np.random.default_rng(seed))
     units = checked(problem, units, subject.placement)
     node_of = {
         member: int(node)
-        for members, node in zip(problem.members, units, strict=True)
+        for members, node in zip(subject.units, units, strict=True)
         for member in members
     }
-    return np.array([node_of[one.name] for one in network.operators], dtype=np.int64)
+    return np.array([node_of[operator.name] for operator in network.operators], dtype=np.int64)
 
 
 def arrivals_of(network: AbstractNetwork, request: SimulationRequest) -> dict[str, Arrivals]:
     """How every input's tuples arrive."""
-    names = [one.name for one in network.inputs]
+    names = [input_.name for input_ in network.inputs]
     for name in (*request.rates, *request.traces):
         if name not in names:
             raise UsageError(

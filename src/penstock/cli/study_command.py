@@ -93,7 +93,7 @@ def study(
             hint="A cluster uses all the cores it has.",
         )
     with _runner(workers, spark, _say(name)) as run:
-        reports = [_reported(one, quick, run, out, shown=not json) for one in names]
+        reports = [_reported(study, quick, run, out, shown=not json) for study in names]
     if json:
         found = [report.as_dict() for report in reports]
         typer.echo(json_text.dumps(found if name == ALL else found[0], indent=2))

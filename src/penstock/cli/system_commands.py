@@ -74,12 +74,28 @@ def _print_json(value: object) -> None:
 
 
 def up(
-    nodes: Annotated[int, typer.Option(min=1, max=100, help="How many nodes.")] = 2,
-    cores: Annotated[int, typer.Option(min=1, help="Cores of each.")] = 1,
-    memory: Annotated[str, typer.Option(help="Memory of each.")] = "1g",
+    nodes: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=100, help="How many nodes. [dim]default: 2, later those there are[/dim]"
+        ),
+    ] = None,
+    cores: Annotated[
+        int | None,
+        typer.Option(min=1, help="Cores of each. [dim]default: 1, later as before[/dim]"),
+    ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(help="Memory of each, as 2g. [dim]default: 1g, later as before[/dim]"),
+    ] = None,
     port: Annotated[
-        int, typer.Option(min=0, max=65_535, help="The API's port; 0 for any free one.")
-    ] = 7400,
+        int | None,
+        typer.Option(
+            min=0,
+            max=65_535,
+            help="The API's port; 0 for any free one. [dim]default: 7400, later as before[/dim]",
+        ),
+    ] = None,
     catalog: Annotated[
         str | None,
         typer.Option(
@@ -101,27 +117,19 @@ def up(
 ) -> None:
     """Start a system: a controller and nodes that go on in the background.
 
-    A system that is running is left as it is; parts of it that have died are started again.
+    A system that is running is left as it is; parts of it that have died are started again. One
+    that was stopped comes up as it was, unless something else is asked for.
     """
     from penstock.control.launch import bring_up
+    from penstock.control.sizing import NodesWanted
     from penstock.lang.deployment.sizes import memory_bytes
-    from penstock.model.network import NodeSpec
 
-    size = memory_bytes(memory)
-    specs = [NodeSpec(_letter(k), cores, size) for k in range(nodes)]
+    size = None if memory is None else memory_bytes(memory)
+    wanted = NodesWanted(nodes, cores, size)
     place = system_home(home)
-    client = bring_up(place, specs, port, catalog, say=_say, host=on)
-    names = ", ".join(one["name"] for one in client.get("/api/nodes"))
+    client = bring_up(place, wanted, port, catalog, say=_say, host=on)
+    names = ", ".join(node["name"] for node in client.get("/api/nodes"))
     print(f"system up  ·  nodes {names}  ·  {client.url}  ·  {place.path}")
-
-
-def _letter(k: int) -> str:
-    """Names for nodes: a to z, then a1, b1 and so on.
-
-    >>> _letter(0), _letter(25), _letter(26)
-    ('a', 'z', 'a1')
-    """
-    return f"{chr(ord('a') + k % 26)}{k // 26 or ''}"
 
 
 def submit(
@@ -135,11 +143,23 @@ def submit(
     max_latency: Annotated[
         str | None, typer.Option(metavar="DURATION", help="How old results may be, as 3s.")
     ] = None,
+    from_: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            metavar="now|oldest|start",
+            help="Since when it counts what it reads of streams that run already: from now on, "
+            "from the oldest rows kept, or from their start.",
+        ),
+    ] = "now",
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> None:
     """Run a deployment file or a single query on the running system."""
+    from penstock.model.beginnings import checked_start
     from penstock.model.durations import duration_us
+
+    start = checked_start(from_)
 
     try:
         text = file.read_text(encoding="utf-8")
@@ -149,13 +169,45 @@ def submit(
     kind: SubmissionKind = "sql" if file.suffix == ".sql" else "yaml"
     latency_us = None if max_latency is None else duration_us(max_latency)
     folder = str(file.parent.absolute())
-    made = connected(home).submit(name or file.stem, kind, text, folder, latency_us)
+    made = connected(home).submit(name or file.stem, kind, text, folder, latency_us, start)
     if json:
         _print_json(made)
     else:
         parts = [", ".join(made["fragments"])] * bool(made["fragments"])
         parts += [f"once something reads it, {one}" for one in made["unread"]]
         _print_line(f"running as {made['name']}: {'; '.join(parts)}")
+        for line in _beginning_lines(made["begins"]):
+            _print_line(line)
+
+
+def _beginning_lines(begins: list[dict[str, Any]]) -> list[str]:
+    """Since when each query counts, where that is not from the first row on."""
+    lines = []
+    for begin in begins:
+        name = ", ".join(begin["queries"]) or begin["fragment"]
+        if begin["since"] is not None:
+            lines.append(f"{name} counts after {clear_moment(begin['since'])} UTC, event time")
+        if begin["untimed"]:
+            lines.append(f"{name} sees rows from the next batch on where they have no event time")
+    return lines
+
+
+def clear_moment(written: str) -> str:
+    """A moment as people read it.
+
+    >>> clear_moment("2026-03-01T12:00:00.250000Z"), clear_moment("2026-03-01T12:00:00Z")
+    ('2026-03-01 12:00:00.25', '2026-03-01 12:00:00')
+    """
+    day, _, time_of_day = written.removesuffix("Z").partition("T")
+    whole, point, part = time_of_day.partition(".")
+    return f"{day} {whole}{point}{part.rstrip('0')}"
+
+
+def _since_words(one: dict[str, Any]) -> str:
+    """Since when a fragment counts, for a table."""
+    if one["since"] is not None:
+        return clear_moment(one["since"])
+    return "its submission" if one["untimed"] else "the start"
 
 
 def ls(home: HomeOption = None, json: JsonOption = False) -> None:
@@ -165,12 +217,16 @@ def ls(home: HomeOption = None, json: JsonOption = False) -> None:
         _print_json(found)
         return
     rows = [
-        (one["name"], one["state"], ", ".join(one["queries"]), " ".join(one["nodes"]))
+        (
+            one["name"],
+            one["state"],
+            " ".join(one["nodes"]),
+            ", ".join(sorted({_since_words(begun) for begun in one["begins"]})),
+            ", ".join(one["queries"]),
+        )
         for one in found
     ]
-    _print_table(
-        ("name", "state", "queries", "on"), rows, "nothing is running; try penstock submit"
-    )
+    _print_table(("name", "state", "on", "counts since (UTC)", "queries"), rows, _NOTHING)
 
 
 def nodes(home: HomeOption = None, json: JsonOption = False) -> None:
@@ -220,13 +276,16 @@ def status(
             "batch ms",
             "p50",
             "p99",
+            "counts since (UTC)",
         ),
-        [_status_row(one) for one in found["fragments"]],
+        [_status_row(fragment) for fragment in found["fragments"]],
         _NOTHING,
     )
     for one in found["fragments"]:
-        if one["error"]:
-            _print_line(f"{one['name']}: {one['error']}")
+        for text in [one["error"]] * bool(one["error"]) + one["notes"]:
+            _print_line(f"{one['name']}: {text}")
+    for one in found["set_aside"]:
+        _print_line(f"set aside of {one['stream']}: {one['text']}; in {one['folder']}")
     for one in found["moves"]:
         _print_line(_move_line(one))
 
@@ -247,6 +306,7 @@ def _status_row(one: dict[str, Any]) -> tuple[str, ...]:
         _number(measured.get("cost_us")),
         f"{measured.get('batch_ms', 0):,.0f}" if is_known else "",
         *("" if value is None else f"{value:.1f} s" for value in latency),
+        _since_words(one) if one["kind"] == "fragment" else "",
     )
 
 

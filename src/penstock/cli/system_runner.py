@@ -6,43 +6,64 @@ import shutil
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
-from penstock.cli.outcome import Ending, Outcome, labelled
-from penstock.cli.plan import RunPlan, RunRequest
+from penstock.cli.outcome import Ending, Outcome, labelled, with_unread, without_a_run
+from penstock.cli.plan import (
+    SYSTEM,
+    RunPlan,
+    RunRequest,
+    check_speed,
+    has_begun,
+    is_finished,
+    remember_run,
+    remove_earlier,
+)
 from penstock.cli.presenters import Presenter
 from penstock.cli.rates import Rates
+from penstock.cli.run_submissions import keep_in_line, run_parts, submit_parts
 from penstock.cli.signals import StopRequest
-from penstock.cli.tally import set_aside_since
+from penstock.cli.tally import counted_before, set_aside_since, since
 from penstock.cli.view import SetAside, Snapshot
 from penstock.control.client import Client
 from penstock.control.cost_memory import COSTS
 from penstock.control.home import Home
 from penstock.control.launch import bring_down, bring_up, is_up
 from penstock.control.meter import NodeUse
+from penstock.control.records import UNREADABLE
 from penstock.errors import InputError, PenstockError, RunError
-from penstock.lang.deployment import deployment_yaml
 from penstock.model.durations import US_PER_S
 from penstock.model.measurements import FragmentStatus
 from penstock.model.sources import ConsoleSink
+from penstock.spark.channels.durable import read_record, write_record
 from penstock.spark.dead_letters import DeadLetters
+from penstock.spark.state import StateFolder
 
 _LOOK_EVERY_S = 0.5
+_OVER = ("finished", "unread", UNREADABLE)
 
 
 def run_on_nodes(
     plan: RunPlan, request: RunRequest, presenter: Presenter, stop: StopRequest, facts: list[str]
 ) -> Outcome:
     """Runs the plan on node processes until its inputs end, its time is up, or somebody asks."""
-    home = Home(plan.folder / "system")
+    home = Home(plan.folder / SYSTEM)
     if is_up(home):
         raise InputError(
             f"the system in {home.path} is running already",
             hint=f"Look at it with penstock status --home {home.path}, or stop it with down.",
         )
     if request.fresh:
+        remove_earlier(plan.network, home.state)
         _start_over(home)
-    presenter.begin(facts, [])
+    check_speed(home.state, request)
+    keep_in_line(plan, home)
+    state = StateFolder(home.state)
+    if is_finished(plan, state):
+        return with_unread(without_a_run(plan, "finished before"), state)
+    going_on = has_begun(plan, state)
+    presenter.begin(facts, [f"going on from the state in {plan.folder}"] if going_on else [])
     try:
         return _Run(plan, request, presenter, stop, home).outcome()
     finally:
@@ -69,10 +90,15 @@ class _Run:
         home: Home,
     ) -> None:
         self._plan, self._presenter, self._stop, self._home = plan, presenter, stop, home
+        self._request = request
         self._limit_s = None if request.for_us is None else request.for_us / US_PER_S
         self._rates = Rates()
-        self._shown: dict[str, int] = {}
+        self._shown: dict[str, int] = read_record(self._shown_mark) or {}
         self._first_aside = self._set_aside()
+        self._first = counted_before(home.state, plan.fragments)
+        state = StateFolder(home.state)
+        names = [fragment.name for fragment in plan.fragments]
+        self._done_before = {name for name in names if state.fragment(name).is_finished}
 
     def outcome(self) -> Outcome:
         """Brings the system up, follows it to its end, and takes it down."""
@@ -80,7 +106,9 @@ class _Run:
             client = bring_up(self._home, self._plan.deployment.nodes)
         began_s = time.monotonic()
         try:
-            self._submit(client)
+            remember_run(self._plan, self._request, self._home.state)
+            for note in submit_parts(client, run_parts(self._plan), self._folder):
+                self._presenter.note(note)
             ending = self._follow(client, began_s)
             self._show_rows(client)
             statuses = self._statuses(client.system())
@@ -89,14 +117,13 @@ class _Run:
             with self._presenter.working("stopping…"):
                 bring_down(self._home)
         aside = set_aside_since(self._first_aside, self._set_aside())
-        return Outcome(self._plan, ending, time.monotonic() - began_s, statuses, aside)
+        outcome = Outcome(self._plan, ending, time.monotonic() - began_s, statuses, aside)
+        return with_unread(outcome, StateFolder(self._home.state))
 
-    def _submit(self, client: Client) -> None:
-        name = self._plan.deployment.name
-        if any(one["name"] == name for one in client.get("/api/queries")):
-            return
-        text = deployment_yaml(self._plan.deployment, show_passwords=True)
-        client.submit(name, "yaml", text, str(self._plan.folder.parent))
+    @property
+    def _folder(self) -> Path:
+        """Where Python operators are looked for."""
+        return self._request.file.absolute().parent
 
     def _follow(self, client: Client, began_s: float) -> Ending:
         while not self._stop.wait(_LOOK_EVERY_S):
@@ -105,7 +132,7 @@ class _Run:
             self._show_rows(client)
             passed_s = time.monotonic() - began_s
             self._presenter.update(self._snapshot(found), passed_s)
-            if all(one["state"] in ("finished", "unread") for one in found["fragments"]):
+            if all(fragment["state"] in _OVER for fragment in found["fragments"]):
                 return "finished"
             if self._limit_s is not None and passed_s >= self._limit_s:
                 return "time"
@@ -116,7 +143,13 @@ class _Run:
             if one["state"] == "failed" and one["restarts"] >= one["restarts_at_most"]:
                 raise RunError(one["error"], hint=f"Logs are in {self._home.logs}.")
 
+    @property
+    def _shown_mark(self) -> Path:
+        """Keeps how far rows were shown: a run that goes on shows those that come after."""
+        return self._home.state / "shown"
+
     def _show_rows(self, client: Client) -> None:
+        before = dict(self._shown)
         for query in self._plan.network.queries:
             if isinstance(query.sink, ConsoleSink):
                 with suppress(PenstockError):
@@ -125,16 +158,23 @@ class _Run:
                     )
                     if rows is not None and rows.num_rows:
                         self._presenter.rows(query.name, rows)
+        if self._shown != before:
+            write_record(self._shown_mark, self._shown)
 
     def _statuses(self, found: Mapping[str, Any]) -> tuple[FragmentStatus, ...]:
-        by_name = {one["name"]: one for one in found["fragments"]}
+        by_name = {fragment["name"]: fragment for fragment in found["fragments"]}
         statuses = []
         for fragment in self._plan.fragments:
             known = by_name.get(fragment.name, {"measured": {}, "state": "waiting"})
-            done = known["state"] == "finished"
+            done = known["state"] in _OVER
             blank = FragmentStatus(fragment.name, 0, 0, 0.0, 0, 0.0, 0, None, done)
-            statuses.append(FragmentStatus(**{**vars(blank), **known["measured"]}))
-        return tuple(statuses)
+            # What was never measured since was not read or given either.
+            first = vars(self._first[fragment.name])
+            measured = known["measured"] or first
+            if fragment.name in self._done_before:
+                measured = {**measured, **first}
+            statuses.append(FragmentStatus(**{**vars(blank), **measured}))
+        return since(self._first, statuses)
 
     def _snapshot(self, found: Mapping[str, Any]) -> Snapshot:
         statuses = self._rates.recent(self._statuses(found), time.monotonic())
@@ -150,5 +190,5 @@ class _Run:
 
     def _set_aside(self) -> SetAside:
         folder = self._home.state / "dead_letters"
-        names = [stream.name for stream in self._plan.network.streams]
+        names = self._plan.network.judged
         return {name: DeadLetters(folder / name).counts() for name in names}

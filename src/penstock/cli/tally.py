@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from penstock.model.fragments import Fragment
 from penstock.model.measurements import FragmentStatus
 from penstock.model.network import Network
+from penstock.spark.tallies import tally
 
 
 def rows_from_outside(fragments: Iterable[Fragment], statuses: Iterable[FragmentStatus]) -> int:
@@ -17,7 +19,7 @@ def rows_from_outside(fragments: Iterable[Fragment], statuses: Iterable[Fragment
     that stream is; the others tell what is left, because the output of a fragment is what its
     readers read.
     """
-    by_name = {one.fragment: one for one in statuses}
+    by_name = {status.fragment: status for status in statuses}
     passed_on = {name: one.rows_out for name, one in by_name.items()}
     outside: dict[str, int] = {}
     for fragment in sorted(fragments, key=lambda one: len(one.inputs)):
@@ -38,8 +40,10 @@ def rows_delivered(
     network: Network, fragments: Iterable[Fragment], statuses: Iterable[FragmentStatus]
 ) -> int:
     """The rows that left for where somebody wanted them."""
-    by_name = {one.fragment: one for one in statuses}
-    return sum(by_name[one.name].rows_out for one in fragments if is_delivered(network, one))
+    by_name = {status.fragment: status for status in statuses}
+    return sum(
+        by_name[fragment.name].rows_out for fragment in fragments if is_delivered(network, fragment)
+    )
 
 
 def is_delivered(network: Network, fragment: Fragment) -> bool:
@@ -48,9 +52,36 @@ def is_delivered(network: Network, fragment: Fragment) -> bool:
     return bool(fragment.writes) or any(sink is not None for sink in sinks)
 
 
-def since(rows_out: Mapping[str, int], now: Iterable[FragmentStatus]) -> tuple[FragmentStatus, ...]:
-    """The statuses of ``now`` without the rows that were already out: ``rows_out`` by fragment."""
-    return tuple(replace(one, rows_out=one.rows_out - rows_out.get(one.fragment, 0)) for one in now)
+@dataclass(frozen=True)
+class Counted:
+    """Rows that a fragment has read and given so far."""
+
+    rows_in: int = 0
+    rows_out: int = 0
+
+
+def counted_before(state: Path, fragments: Iterable[Fragment]) -> dict[str, Counted]:
+    """What each fragment has read and given by what is kept in a state folder."""
+    folders = {fragment.name: state / "fragments" / fragment.name for fragment in fragments}
+    return {
+        name: Counted(tally(folder / "rows_in")["rows"], tally(folder / "rows_out")["rows"])
+        for name, folder in folders.items()
+    }
+
+
+def since(
+    before: Mapping[str, Counted], now: Iterable[FragmentStatus]
+) -> tuple[FragmentStatus, ...]:
+    """The statuses of ``now`` without the rows that were counted ``before``, by fragment."""
+    pairs = ((status, before.get(status.fragment, Counted())) for status in now)
+    return tuple(
+        replace(
+            one,
+            rows_in=max(0, one.rows_in - was.rows_in),
+            rows_out=max(0, one.rows_out - was.rows_out),
+        )
+        for one, was in pairs
+    )
 
 
 def set_aside_since(

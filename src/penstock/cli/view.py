@@ -12,6 +12,7 @@ from penstock.cli.columns import MORE, Column, natural_width, shortened, table
 from penstock.cli.results import QueryRows
 from penstock.cli.words import count, counted, moment, size
 from penstock.control.meter import NodeUse
+from penstock.feeds.set_aside import set_aside_text
 from penstock.model.measurements import FragmentStatus
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -57,14 +58,14 @@ def fragment_table(
     """
     shown = list(statuses)
     if tallest is not None and len(shown) + 1 > tallest:
-        shown = sorted(shown, key=lambda one: one.is_finished)[: max(1, tallest - 2)]
+        shown = sorted(shown, key=lambda status: status.is_finished)[: max(1, tallest - 2)]
     columns = _fragment_columns(shown)
     if is_over:
-        columns = [one for one in columns if one.title != _RATE]
+        columns = [column for column in columns if column.title != _RATE]
     lines = table(columns, width)
-    hidden = [one for one in statuses if one not in shown]
+    hidden = [status for status in statuses if status not in shown]
     if hidden:
-        finished = sum(one.is_finished for one in hidden)
+        finished = sum(status.is_finished for status in hidden)
         more = f" {MORE} and {len(hidden)} more, {finished} of them finished"
         lines.append(Text(shortened(more, width), "dim", no_wrap=True))
     return lines
@@ -72,17 +73,17 @@ def fragment_table(
 
 def _fragment_columns(statuses: Sequence[FragmentStatus]) -> list[Column]:
     def cells(text: Callable[[FragmentStatus], str]) -> tuple[str, ...]:
-        return tuple(text(one) for one in statuses)
+        return tuple(text(status) for status in statuses)
 
     return [
-        Column("query", cells(lambda one: one.fragment), 0, right=False, style="bold"),
+        Column("query", cells(lambda status: status.fragment), 0, right=False, style="bold"),
         Column(_RATE, cells(_rate), 2),
-        Column("rows in", cells(lambda one: count(one.rows_in)), 3),
-        Column("rows out", cells(lambda one: count(one.rows_out)), 0),
+        Column("rows in", cells(lambda status: count(status.rows_in)), 3),
+        Column("rows out", cells(lambda status: count(status.rows_out)), 0),
         Column("batch ms", cells(_batch_ms), 4),
-        Column("state rows", cells(lambda one: count(one.state_rows)), 5),
+        Column("state rows", cells(lambda status: count(status.state_rows)), 5),
         Column("event time", cells(_event_time), 1, right=False, least=len(moment(0))),
-        Column("", cells(lambda one: "✓" if one.is_finished else " "), 0, style="green"),
+        Column("", cells(lambda status: "✓" if status.is_finished else " "), 0, style="green"),
     ]
 
 
@@ -124,14 +125,14 @@ def sparks(shares: Sequence[float]) -> str:
 def set_aside_lines(snapshot: Snapshot, width: int) -> list[Text]:
     """How many rows could not be used, if any, and where they are."""
     parts = [
-        f"{stream}: {' and '.join(f'{count(n)} {kind}' for kind, n in kinds.items() if n)}"
+        f"{stream}: {set_aside_text(kinds)}"
         for stream, kinds in snapshot.set_aside.items()
         if any(kinds.values())
     ]
     if not parts:
         return []
-    whole = f" set aside  {', '.join(parts)}, kept in {snapshot.dead_letters}"
-    brief = f" set aside  {', '.join(parts)}"
+    whole = f" set aside  {'; '.join(parts)}; kept in {snapshot.dead_letters}"
+    brief = f" set aside  {'; '.join(parts)}"
     chosen = whole if len(whole) <= width else shortened(brief, width)
     return [Text(chosen, "yellow", no_wrap=True)]
 
@@ -141,12 +142,12 @@ def result_lines(results: Sequence[QueryRows], width: int, room: int) -> list[Te
     count_shown = min(len(results), max(0, room // _FEWEST_ROWS))
     if not count_shown:
         return []
-    shown = sorted(results[-count_shown:], key=lambda one: one.query)
+    shown = sorted(results[-count_shown:], key=lambda result: result.query)
     each = min(_MOST_ROWS + 1, room // count_shown)
-    margin = max(len(one.query) for one in shown) + 3
+    margin = max(len(result.query) for result in shown) + 3
     if margin > width // 3:
-        return [line for one in shown for line in _stacked(one, width, each)]
-    return [line for one in shown for line in _beside(one, width, each, margin)]
+        return [line for result in shown for line in _stacked(result, width, each)]
+    return [line for result in shown for line in _beside(result, width, each, margin)]
 
 
 def _beside(rows: QueryRows, width: int, lines: int, margin: int) -> list[Text]:

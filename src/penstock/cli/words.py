@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 
-_FAR_FUTURE_MS = 7_000 * 365 * 86_400 * 1_000
-"""Nothing measured lies beyond; the time of a stream that has ended does."""
+_FAR_FUTURE_MS = 13_000 * 365 * 86_400 * 1_000
+"""No event and no window lies beyond; the time of a stream that has ended does."""
 
 
 def count(number: float) -> str:
@@ -62,14 +62,19 @@ def size(octets: float) -> str:
 def moment(ms: int | None) -> str:
     """An event time given in milliseconds since 1970; ``end`` once there is no more to come.
 
-    >>> moment(1_767_594_600_000), moment(None), moment(221_845_392_000_000)
+    >>> moment(1_767_594_600_000), moment(None), moment(568_025_136_000_000)
     ('2026-01-05 06:30:00', '', 'end')
+    >>> moment(-11_670_998_400_000), moment(253_402_300_800_000)
+    ('1600-02-29 00:00:00', '10000-01-01 00:00:00')
     """
     if ms is None:
         return ""
     if ms >= _FAR_FUTURE_MS:
         return "end"
-    return f"{datetime.fromtimestamp(ms // 1_000, UTC):%Y-%m-%d %H:%M:%S}"
+    import numpy as np  # here: commands that show no times start without it
+
+    # Python's own dates begin with the year 1 and end with the year 9999.
+    return str(np.datetime64(ms // 1_000, "s")).replace("T", " ")
 
 
 def cell(value: object) -> str:

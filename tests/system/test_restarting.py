@@ -1,0 +1,69 @@
+"""Where things run survives a stop of the whole system, and the death of a node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.control.launch import bring_down
+from system.under_test import UnderTest
+from waiting import until
+
+METERS = """
+streams:
+  readings:
+    source: {generate: meters, homes: 10, speedup: 2880}
+    lateness: 2min
+queries:
+  pinned: {sql: "SELECT ts, home, kwh FROM readings WHERE kwh > 0.1", on: b}
+  free: SELECT ts, home, kwh FROM readings WHERE kwh > 0.2
+"""
+
+
+@pytest.fixture
+def system(tmp_path: Path) -> Iterator[UnderTest]:
+    made = UnderTest(tmp_path, 2)
+    yield made
+    made.stop()
+
+
+def places(system: UnderTest) -> dict[str, str]:
+    return {one.name: one.node or "" for one in system.catalog.units()}
+
+
+def await_all_up(system: UnderTest) -> None:
+    until(lambda: all(one.is_up for one in system.catalog.units()), 120, "everything runs")
+
+
+@pytest.mark.timeout(400)
+def test_a_clean_restart_and_a_killed_node(system: UnderTest) -> None:
+    system.submit("meters", METERS)
+    await_all_up(system)
+    for unit in ("free", "readings"):
+        if system.node_of(unit) != "b":
+            assert system.move(unit, "b") == "done"
+    bring_down(system.home)
+    written = [system.log(name) for name in ("controller", "a", "b")]
+    assert not [line for log in written for line in log.splitlines() if "Traceback" in line]
+    system.restart_controller()
+    await_all_up(system)
+    assert set(places(system).values()) == {"b"}, "nothing has moved"
+
+    system.kill_node("b")
+    until(lambda: system.node_of("free") == "a", 60, "it goes on elsewhere")
+    until(lambda: system.node_of("free") == "b", 180, "it comes back")
+    await_all_up(system)
+    assert set(places(system).values()) == {"b"}
+    moves = [(one.unit, one.by) for one in system.catalog.moves() if one.source == "b"]
+    assert ("pinned", "failover") not in moves, "it waited for its node"
+    # Where a stalls for longer than its lease in between, a failover is what brings them home.
+    came_home = {
+        move.unit
+        for move in system.catalog.moves()
+        if move.by in ("return", "failover") and (move.source, move.target) == ("a", "b")
+    }
+    assert came_home == {"free", "readings"}
+    seen = system.count("pinned")
+    until(lambda: system.count("pinned") > seen, 60, "rows go on")
