@@ -57,11 +57,18 @@ class SparkWorker:
     def warm(self, unit: Unit, epoch: int) -> None:
         if unit.fragment is None:
             return
-        # A light one starts nothing that could be rehearsed.
-        is_known = unit.name in self._warmed or self._node.is_light(unit.network, unit.fragment)
-        if not is_known and self._rehearsed(unit.network, unit.fragment):
+        if self._needs_rehearsal(unit.network, unit.fragment) and self._rehearsed(
+            unit.network, unit.fragment
+        ):
             self._warmed.add(unit.name)
         self._node.arm(unit.network, unit.fragment, epoch)
+
+    def _needs_rehearsal(self, network: Network, fragment: Fragment) -> bool:
+        # A light fragment starts nothing of its own, but the first one on a node does: Spark's
+        # Python workers, which load the kernels and end after a minute without work.
+        if self._node.is_light(network, fragment):
+            return not self._node.has_light
+        return fragment.name not in self._warmed
 
     def _rehearsed(self, network: Network, fragment: Fragment) -> bool:
         try:
@@ -69,7 +76,7 @@ class SparkWorker:
                 self._session, self._state, network, fragment, self._options, self._rehearsals
             )
         except Exception:
-            # It only makes the first batches quicker: who moves can do without.
+            # Rehearsing is an optimisation; the move works without it.
             log.exception("%s could not be rehearsed", fragment.name)
             return False
 

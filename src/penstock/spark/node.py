@@ -121,6 +121,11 @@ class Node:
         return frozenset() if self._bundled is None else self._bundled.names
 
     @property
+    def has_light(self) -> bool:
+        """Whether light fragments run here, so that Spark's Python workers are up."""
+        return bool(self._light_names)
+
+    @property
     def _light(self) -> LightFragments:
         """The light fragments: only who has some needs what runs them."""
         with self._bundling:
@@ -238,7 +243,7 @@ class Node:
         try:
             preload(self._session, fragment, checkpoint, str(run.query.runId))
         except Exception:
-            # It only makes the first batch quicker: who moves can do without.
+            # Reading ahead is an optimisation; the move works without it.
             log.exception("the state of %s could not be read ahead", fragment.name)
 
     def disarm(self, name: str) -> None:

@@ -14,6 +14,8 @@ import pytest
 from one_fragment import DEPLOYMENT, OPTIONS, Place, await_that, with_small_batches
 from pyspark.sql import SparkSession
 
+from penstock.control.system import Unit
+from penstock.control.worker import SparkWorker
 from penstock.errors import RunError
 from penstock.kernels.partials import StateShape
 from penstock.lang.deployment import parse_deployment
@@ -223,3 +225,33 @@ def test_one_that_cannot_be_computed_fails_alone(
     assert node.failure("counts") is None
     node.stop()
     assert pq.read_table(tmp_path / "counts")["n"].to_pylist()[0] == 4
+
+
+def test_the_first_on_a_node_is_rehearsed(
+    session: SparkSession,
+    place: LightPlace,
+    undisturbed: Rows,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    jobs: list[Sequence[Path]] = []
+    run = RoundJob.run
+
+    def counted(job: RoundJob, files: Sequence[Path], count: int) -> dict[StateShape, list[pa.Table]]:
+        jobs.append(files)
+        return run(job, files, count)
+
+    monkeypatch.setattr(RoundJob, "run", counted)
+    worker = SparkWorker("a", session, place.state, LIGHT)
+    unit = Unit("sums", 1, place.network, place.fragment)
+    before = {path for path in place.state.path.rglob("*") if "bundles" not in path.parts}
+    worker.warm(unit, 1)
+    assert jobs, "Spark's Python workers are up before its turn"
+    after = {path for path in place.state.path.rglob("*") if "bundles" not in path.parts}
+    assert {path.parts[len(place.state.path.parts)] for path in after - before} <= {"rehearsals"}
+    worker.start(unit, 1)
+    await_that(place.is_finished)
+    assert place.rows() == undisturbed
+    rehearsed_and_run = len(jobs)
+    worker.warm(unit, 2)
+    assert len(jobs) == rehearsed_and_run, "a node that runs light fragments is warm"
+    worker.release("sums")
