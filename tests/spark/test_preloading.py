@@ -53,13 +53,22 @@ def test_it_is_in_memory_before_the_turn_comes(
 ) -> None:
     monkeypatch.setattr(preloading, "_MUCH_BYTES", much_bytes)
     java, target = _Java(session), place.node(session)
-    before = java.full_collections()
+    asked: list[int] = []
+    collect_garbage = preloading._Spark.collect_garbage
+
+    def collect(spark: preloading._Spark) -> None:
+        before = java.full_collections()
+        collect_garbage(spark)
+        asked.append(java.full_collections() - before)
+
+    monkeypatch.setattr(preloading._Spark, "collect_garbage", collect)
     target.arm(place.network, place.fragment, 2)
     run = target._armed["sums"].run
     assert run is not None
     checkpoint = path_of(place.state.fragment("sums").path, 2)
     assert java.has_loaded(checkpoint, str(run.query.runId))
-    assert (java.full_collections() > before) is (much_bytes == 0)
+    # Java may collect by itself at any time; what counts is whether it was asked to.
+    assert [more > 0 for more in asked] == ([True] if much_bytes == 0 else [])
     place.start(target, 2)
     await_that(place.is_finished, target)
     target.stop()

@@ -73,9 +73,10 @@ def test_each_record_once_over_a_move_and_a_kill(system: UnderTest) -> None:
         system.submit("two", READINGS.format(address=cluster.address, query=LATER), "oldest")
         intakes = [unit.name for unit in system.catalog.units() if unit.kind == "intake"]
         assert intakes == ["readings"]
-        system.kill_node(other)
         produce(cluster, 3_000, 3_660)
-        until(lambda: system.node_of("readings") != other, 60, "it goes on elsewhere")
+        system.kill_node_until(
+            other, lambda: system.node_of("readings") != other, "it goes on elsewhere"
+        )
         await_rows(system, "all", 3_660)
         # Partition 3, of which nothing comes, is not waited for.
         await_rows(system, "per_minute", 60)

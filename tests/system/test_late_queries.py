@@ -135,8 +135,11 @@ def test_moved_and_killed_while_catching_up(system: UnderTest, tmp_path: Path) -
     epoch = system.epoch_of("held_from_start")
     (tmp_path / "seen").unlink()
     until((tmp_path / "seen").exists, 120, "its new owner has come to them as well")
-    system.kill_node(target)
-    until(lambda: system.epoch_of("held_from_start") > epoch, 60, "it is given to another node")
+    system.kill_node_until(
+        target,
+        lambda: system.epoch_of("held_from_start") > epoch,
+        "it is given to another node",
+    )
     failovers = [move.unit for move in system.catalog.moves() if move.by == "failover"]
     assert "held_from_start" in failovers
     victim = system.node_of("from_now")

@@ -7,6 +7,8 @@ import random
 import signal
 import time
 from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -120,6 +122,23 @@ class UnderTest:
         for child in [process, *process.children(recursive=True)]:
             child.kill()
         psutil.wait_procs([process], timeout=10)
+
+    def kill_node_until(
+        self, node: str, condition: Callable[[], object], what: str, patience_s: float = 60.0
+    ) -> None:
+        """kill -9 of a node, and of whatever is started in its place, until the condition holds.
+
+        A node that is back before its lease has ended goes on with its units; this one is not.
+        """
+        self.kill_node(node)
+        until(condition, patience_s, what, check=lambda: self._kill_successor(node))
+
+    def _kill_successor(self, node: str) -> None:
+        words = ["penstock.control.node_process", str(self.home.path), node]
+        for process in psutil.process_iter(["cmdline"]):
+            if all(word in (process.info["cmdline"] or ()) for word in words):
+                with suppress(psutil.NoSuchProcess):
+                    process.kill()
 
     def pause_node(self, node: str) -> list[psutil.Process]:
         """SIGSTOP of everything a node consists of."""

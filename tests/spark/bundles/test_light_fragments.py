@@ -236,18 +236,19 @@ def test_the_first_on_a_node_is_rehearsed(
     jobs: list[Sequence[Path]] = []
     run = RoundJob.run
 
-    def counted(job: RoundJob, files: Sequence[Path], count: int) -> dict[StateShape, list[pa.Table]]:
+    def counted(
+        job: RoundJob, files: Sequence[Path], count: int
+    ) -> dict[StateShape, list[pa.Table]]:
         jobs.append(files)
         return run(job, files, count)
 
     monkeypatch.setattr(RoundJob, "run", counted)
     worker = SparkWorker("a", session, place.state, LIGHT)
     unit = Unit("sums", 1, place.network, place.fragment)
-    before = {path for path in place.state.path.rglob("*") if "bundles" not in path.parts}
+    before = set((place.state.path / "channels").rglob("*"))
     worker.warm(unit, 1)
     assert jobs, "Spark's Python workers are up before its turn"
-    after = {path for path in place.state.path.rglob("*") if "bundles" not in path.parts}
-    assert {path.parts[len(place.state.path.parts)] for path in after - before} <= {"rehearsals"}
+    assert set((place.state.path / "channels").rglob("*")) == before
     worker.start(unit, 1)
     await_that(place.is_finished)
     assert place.rows() == undisturbed
