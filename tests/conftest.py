@@ -5,14 +5,17 @@ from __future__ import annotations
 import atexit
 import gc
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from functools import cache
+from itertools import count
 from pathlib import Path
 
 import pytest
 import typer.testing
 from _pytest.doctest import DoctestModule
 from hypothesis import settings
+
+from mock_cluster import MockCluster
 
 # Enough to find what is wrong in the working loop; HYPOTHESIS_PROFILE=thorough looks further.
 settings.register_profile("quick", max_examples=12, deadline=None, database=None)
@@ -22,6 +25,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 HERE = Path(__file__).parent
 # What was measured on the machine of whoever runs the tests must not change them.
 os.environ["PENSTOCK_COSTS"] = str(HERE / "no-costs-of-this-machine.json")
+_topics = count()
 MARKS = {"core", "spark", "system", "soak"}
 
 
@@ -71,3 +75,15 @@ def _mark_of(path: Path) -> str:
     """
     folder = path.relative_to(HERE).parts[0] if path.is_relative_to(HERE) else ""
     return folder if folder in {"spark", "system"} else "core"
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[MockCluster]:
+    with MockCluster() as running:
+        yield running
+
+
+@pytest.fixture
+def topic() -> str:
+    """A topic that no other test uses."""
+    return f"topic{next(_topics)}"

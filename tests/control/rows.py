@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from penstock.spark.channels.channel import Channel
-from penstock.spark.channels.manifest import ChannelFile
-from penstock.spark.channels.writer import Writer
+from penstock.channels.channel import Channel
+from penstock.channels.manifest import ChannelFile
+from penstock.channels.writer import Writer
 
 
 class RowWriter:

@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from control.rows import RowWriter
+from penstock.channels.channel import Channel
 from penstock.control.results import Results, read_results
 from penstock.errors import RunError
-from penstock.spark.channels.channel import Channel
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +13,10 @@ from one_fragment import DEPLOYMENT, Place, await_that, entries_of, with_small_b
 from py4j.java_gateway import JavaClass
 from pyspark.sql import SparkSession
 
+from penstock.channels.durable import write_number
 from penstock.lang.deployment import parse_deployment
 from penstock.model.network import Network
-from penstock.spark.channels.durable import write_number
 from penstock.spark.session import SessionOptions, start_session
-
-from mock_cluster import MockCluster
-
-_topics = count()
 
 
 @pytest.fixture(scope="session")
@@ -30,18 +25,6 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     running = start_session("tests", SessionOptions(), log)
     yield running
     running.stop()
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[MockCluster]:
-    with MockCluster() as running:
-        yield running
-
-
-@pytest.fixture
-def topic() -> str:
-    """A topic that no other test uses."""
-    return f"topic{next(_topics)}"
 
 
 @pytest.fixture(scope="session")

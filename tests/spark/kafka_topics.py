@@ -7,13 +7,13 @@ from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 
+from penstock.channels.ingest.kafka_blocks import read_blocks
+from penstock.channels.kafka import marks_of, partitions_of
+from penstock.channels.kafka_cluster import Cluster
 from penstock.feeds.partitions import Span
 from penstock.feeds.pieces import RowForm
 from penstock.model.schema import Schema
 from penstock.model.sources import KafkaSource
-from penstock.spark.ingest.kafka_blocks import read_blocks
-from penstock.spark.kafka import marks_of, partitions_of
-from penstock.spark.kafka_cluster import Cluster
 from penstock.spark.sinks.batch import Batch
 from penstock.spark.sinks.kafka_sink import RecordSink
 

@@ -87,8 +87,8 @@ class Place:
 def with_small_batches(place: Place, session: SparkSession) -> None:
     """Brings the whole input in, in batches small enough to be many."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("penstock.spark.ingest.feed_ingest._ROWS_PER_COMMIT", 200)
-        patch.setattr("penstock.spark.ingest.entrance._GATHERED_AT_MOST_S", 0.0)
+        patch.setattr("penstock.channels.ingest.feed_ingest._ROWS_PER_COMMIT", 200)
+        patch.setattr("penstock.channels.ingest.entrance._GATHERED_AT_MOST_S", 0.0)
         node = place.node(session)
         node.start_intake(place.network.stream("readings"), 1)
         await_that(lambda: node.is_finished("readings"), node)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from penstock.channels.durable import write_number
 from penstock.errors import InputError
 from penstock.lang.deployment import parse_deployment
 from penstock.model.network import Network
-from penstock.spark.channels.durable import write_number
 from penstock.spark.earlier_results import earlier_results
 from penstock.spark.tallies import add_to_tally
 

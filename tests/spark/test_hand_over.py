@@ -15,8 +15,8 @@ import pytest
 from one_fragment import Place, await_that
 from pyspark.sql import SparkSession
 
+from penstock.channels.writer import Writer
 from penstock.spark import checkpoints, fragment_run
-from penstock.spark.channels.writer import Writer
 from penstock.spark.fragment_folder import FragmentFolder
 from penstock.spark.fragment_run import FragmentRun
 from penstock.spark.node import Node

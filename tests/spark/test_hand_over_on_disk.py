@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from channels.disk import Died, careless, dying_at
 
+from penstock.channels.channel import Channel
+from penstock.channels.writer import Writer
 from penstock.errors import RunError
-from penstock.spark.channels.channel import Channel
-from penstock.spark.channels.writer import Writer
 from penstock.spark.checkpoint_files import seal
 from penstock.spark.checkpoints import begin, newest, path_of
 from penstock.spark.fragment_folder import FragmentFolder
+
+from channels.disk import Died, careless, dying_at
 
 _CHANGES_AT_MOST = 200
 

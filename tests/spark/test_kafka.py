@@ -16,6 +16,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from kafka_topics import NOON, expected, fill, value, written
 from one_fragment import await_that
 
+from penstock.channels.ingest import kafka_ingest
+from penstock.channels.kafka_cluster import Cluster
 from penstock.errors import RunError
 from penstock.kernels.engine_choice import light_fragments
 from penstock.lang.deployment import parse_deployment
@@ -24,8 +26,6 @@ from penstock.place.fuse import fuse
 from penstock.spark.checkpoint_files import seal
 from penstock.spark.checkpoints import newest
 from penstock.spark.engine import Engine
-from penstock.spark.ingest import kafka_ingest
-from penstock.spark.kafka_cluster import Cluster
 from penstock.spark.node import Node, NodeOptions
 from penstock.spark.sources.channel_reader import ChannelReader
 from penstock.spark.state import StateFolder

@@ -16,16 +16,16 @@ sys.path.insert(0, str(Path(__file__).parent))
 from kafka_topics import table, write
 from tls_broker import Certificate, new_certificate, tls_before
 
+from penstock.channels import kafka
+from penstock.channels.channel import Channel
+from penstock.channels.dead_letters import DeadLetters
+from penstock.channels.ingest.kafka_ingest import KafkaIngest
+from penstock.channels.kafka import partitions_of
+from penstock.channels.kafka_cluster import Cluster
+from penstock.channels.writer import Writer
 from penstock.errors import InputError, UnreachableError
 from penstock.model.schema import Schema, Shape
 from penstock.model.sources import KafkaSink, KafkaSource, Stream
-from penstock.spark import kafka
-from penstock.spark.channels.channel import Channel
-from penstock.spark.channels.writer import Writer
-from penstock.spark.dead_letters import DeadLetters
-from penstock.spark.ingest.kafka_ingest import KafkaIngest
-from penstock.spark.kafka import partitions_of
-from penstock.spark.kafka_cluster import Cluster
 from penstock.spark.sinks.kafka_sink import RecordSink
 
 from mock_cluster import MockCluster

@@ -11,11 +11,11 @@ import pytest
 from one_fragment import OPTIONS, Place, await_that, with_small_batches
 from pyspark.sql import DataFrame, SparkSession
 
+from penstock.channels.durable import create_once
+from penstock.channels.manifest import ChannelFile, Manifest
+from penstock.channels.writer import Writer
 from penstock.errors import RunError
 from penstock.model.network import Network
-from penstock.spark.channels.durable import create_once
-from penstock.spark.channels.manifest import ChannelFile, Manifest
-from penstock.spark.channels.writer import Writer
 from penstock.spark.fragment_run import FragmentFolder
 from penstock.spark.node import Node
 from penstock.spark.sinks.batch import Batch

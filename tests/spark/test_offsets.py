@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from penstock.channels.manifest import END_OF_TIME_US
 from penstock.errors import RunError
 from penstock.spark.offsets import BatchOffsets, batch_offsets
-from penstock.spark.sources.beats import END_OF_TIME_US, SHIFT_US
+from penstock.spark.sources.beats import SHIFT_US
 
 pytestmark = pytest.mark.core
 

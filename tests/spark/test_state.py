@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from channels.disk import names
 
 from model.samples import MIN, S, counted, filtered, input_of, more, stream_of
+from penstock.channels.durable import read_text, write_text
 from penstock.errors import InputError, RunError
 from penstock.model.canonical import VERSION, plan_signature
 from penstock.model.network import Network, Query
@@ -20,9 +20,10 @@ from penstock.model.operators import Aggregate
 from penstock.model.sources import DirectorySource, GeneratorSource, MemorySink, Stream
 from penstock.model.windows import Window
 from penstock.place.fuse import fuse
-from penstock.spark.channels.durable import read_text, write_text
 from penstock.spark.fragment_folder import FragmentFolder
 from penstock.spark.state import StateFolder, StateLock
+
+from channels.disk import names
 
 pytestmark = pytest.mark.core
 

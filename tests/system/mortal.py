@@ -70,9 +70,9 @@ class Steps:
 
 
 def guard_node(steps: Steps) -> None:
+    from penstock.channels.writer import Writer
     from penstock.control import worker
     from penstock.spark import checkpoints
-    from penstock.spark.channels.writer import Writer
     from penstock.spark.fragment_run import FragmentFolder
     from penstock.spark.node import Node
 

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from penstock.spark.channels.channel import Channel
-from penstock.spark.channels.files import write_files
-from penstock.spark.channels.writer import Writer
+from penstock.channels.channel import Channel
+from penstock.channels.files import write_files
+from penstock.channels.writer import Writer
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pyarrow.parquet as pq
 
+from penstock.channels.channel import Channel
 from penstock.control.catalog import Catalog
 from penstock.control.client import Client
 from penstock.control.home import Home
@@ -21,7 +22,6 @@ from penstock.control.launch import bring_down, bring_up
 from penstock.errors import PenstockError
 from penstock.model.beginnings import StartKind
 from penstock.model.network import NodeSpec
-from penstock.spark.channels.channel import Channel
 from waiting import until
 
 Rows = Counter[tuple[object, ...]]

@@ -19,13 +19,13 @@ import pyarrow as pa
 
 from penstock.bench.density_load import ROUND_S, Paced, feeder, network, query
 from penstock.bench.processes import own_bytes, processor_s, total
+from penstock.channels.channel import Channel
+from penstock.channels.files import write_files
+from penstock.channels.writer import Writer
 from penstock.errors import RunError
 from penstock.kernels.engine_choice import choose_engine
 from penstock.model.engines import EngineName
 from penstock.place.fuse import fuse
-from penstock.spark.channels.channel import Channel
-from penstock.spark.channels.files import write_files
-from penstock.spark.channels.writer import Writer
 from penstock.spark.node import Node, NodeOptions
 from penstock.spark.peers.stock_density import arrive, stock_queries
 from penstock.spark.session import SessionOptions, start_session

@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Iterator
 
 from penstock.bench.report import Case, Report, compared
+from penstock.channels.channel import Channel
 from penstock.errors import RunError
-from penstock.spark.channels.channel import Channel
 from penstock.studies.live_system import READER, LiveSystem, live_system
 
 _SIZES = {1_000: 1.0, 50_000: 2.0, 200_000: 2.0}

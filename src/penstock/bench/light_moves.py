@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from penstock.channels.files import write_files
+from penstock.channels.writer import Writer
 from penstock.lang.deployment import parse_deployment
 from penstock.place.fuse import fuse
-from penstock.spark.channels.files import write_files
-from penstock.spark.channels.writer import Writer
 from penstock.spark.node import Node, NodeOptions
 from penstock.spark.session import SessionOptions, start_session
 from penstock.spark.state import StateFolder

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from penstock.bench.processes import processor_s, resident_bytes, total
 from penstock.bench.report import Case, Report, compared, limited
-from penstock.spark.channels.channel import Channel
+from penstock.channels.channel import Channel
 from penstock.studies.live_system import READER, LiveSystem, live_system
 
 Say = Callable[[str], None]

@@ -9,6 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from penstock.channels.dead_letters import DeadLetters
+from penstock.channels.durable import read_record, write_record
 from penstock.cli.outcome import Ending, Outcome, labelled, with_unread, without_a_run
 from penstock.cli.plan import (
     SYSTEM,
@@ -36,8 +38,6 @@ from penstock.errors import InputError, PenstockError, RunError
 from penstock.model.durations import US_PER_S
 from penstock.model.measurements import FragmentStatus
 from penstock.model.sources import ConsoleSink
-from penstock.spark.channels.durable import read_record, write_record
-from penstock.spark.dead_letters import DeadLetters
 from penstock.spark.state import StateFolder
 
 _LOOK_EVERY_S = 0.5

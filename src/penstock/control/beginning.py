@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from penstock.channels.channel import Channel
+from penstock.channels.ingest.again import reread_of
+from penstock.channels.manifest import Manifest
 from penstock.control.system import System, Unit
 from penstock.errors import InputError, listed
 from penstock.model.beginnings import (
@@ -23,9 +26,6 @@ from penstock.model.beginnings import (
     StartKind,
     streams_since,
 )
-from penstock.spark.channels.channel import Channel
-from penstock.spark.channels.manifest import Manifest
-from penstock.spark.ingest.again import reread_of
 
 
 @dataclass(frozen=True)

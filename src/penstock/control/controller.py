@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from penstock.channels.channel import Channel
+from penstock.channels.ingest.again import check_rereadable
 from penstock.control.answers import fragments_answer
 from penstock.control.balance_settings import BalanceSettings
 from penstock.control.beginning import Begun, decided, newest, oldest
@@ -26,8 +28,6 @@ from penstock.control.system import System, Unit, assembled, extended
 from penstock.errors import InputError, RunError, listed, suggestion
 from penstock.model.beginnings import StartKind
 from penstock.model.network import Deployment
-from penstock.spark.channels.channel import Channel
-from penstock.spark.ingest.again import check_rereadable
 
 _STOPPING_AT_MOST_S = 30.0
 _NOTED_EVERY_S = 10.0

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from penstock.channels.durable import read_text, write_text
 from penstock.errors import InputError
 from penstock.model.canonical import work_signature
 from penstock.model.estimates import OperatorEstimate
 from penstock.model.fragments import Fragment
 from penstock.model.measurements import rows_read_here
-from penstock.spark.channels.durable import read_text, write_text
 
 log = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from penstock.channels.channel import Channel
 from penstock.errors import RunError
-from penstock.spark.channels.channel import Channel
 
 _LOOK_EVERY_S = 0.05
 

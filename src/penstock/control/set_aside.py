@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from penstock.channels.channel import Channel
+from penstock.channels.dead_letters import DeadLetters, has_ended_unread
 from penstock.control.system import System
 from penstock.feeds.set_aside import set_aside_text
 from penstock.model.sources import RunningSource
-from penstock.spark.channels.channel import Channel
-from penstock.spark.dead_letters import DeadLetters, has_ended_unread
 
 Counts = Mapping[str, int]
 

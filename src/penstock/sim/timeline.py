@@ -60,4 +60,6 @@ def _mean(rows: list[Floats]) -> Floats:
     known = ~np.isnan(table)
     counts = known.sum(axis=0)
     sums = np.where(known, table, 0.0).sum(axis=0)
-    return np.divide(sums, counts, out=np.full(table.shape[1], np.nan), where=counts > 0)
+    nothing = np.full(table.shape[1], np.nan)
+    means: Floats = np.divide(sums, counts, out=nothing, where=counts > 0)
+    return means

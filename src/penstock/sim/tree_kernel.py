@@ -73,7 +73,8 @@ def unpack(mail: Mail, scratch: Scratch, slot: int) -> int:
     for at in range(mail.counts[slot]):
         place = (mail.starts[slot] + at) % len(mail.codes)
         scratch.codes[at], scratch.sizes[at] = mail.codes[place], mail.portions[place]
-    return mail.counts[slot]
+    unpacked: int = mail.counts[slot]
+    return unpacked
 
 
 @compiled

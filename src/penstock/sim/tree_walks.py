@@ -37,7 +37,8 @@ def child_towards(shape: TreeShape, node: int, origin: int) -> int:
             low = middle
         else:
             high = middle
-    return shape.neighbours[low]
+    towards: int = shape.neighbours[low]
+    return towards
 
 
 @compiled

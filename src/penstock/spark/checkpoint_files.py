@@ -11,8 +11,8 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from penstock.channels.durable import RESTORE, checksum, read_text, write_text
 from penstock.errors import RunError
-from penstock.spark.channels.durable import RESTORE, checksum, read_text, write_text
 from penstock.spark.offsets import batch_offsets
 from penstock.spark.sources.beats import event_time_us
 

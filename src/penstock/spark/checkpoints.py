@@ -14,8 +14,8 @@ import shutil
 import uuid
 from pathlib import Path
 
+from penstock.channels.durable import RESTORE, write_text
 from penstock.errors import RunError
-from penstock.spark.channels.durable import RESTORE, write_text
 from penstock.spark.checkpoint_files import SEAL, check, entries, last_entry
 
 _NAME = re.compile(r"checkpoint-(\d+)")

@@ -15,11 +15,11 @@ from pathlib import Path
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
+from penstock.channels.durable import read_number
 from penstock.errors import InputError, RunError
 from penstock.model.network import Network
 from penstock.model.operators import SqlWrite
 from penstock.model.sources import FileSink, KafkaSink
-from penstock.spark.channels.durable import read_number
 from penstock.spark.lookup import engine_of
 from penstock.spark.tallies import tally
 

@@ -7,9 +7,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.errors import RunError
-from penstock.model.engines import ENGINES, EngineName
-from penstock.spark.channels.durable import (
+from penstock.channels.durable import (
     RESTORE,
     claim,
     claimed,
@@ -20,6 +18,8 @@ from penstock.spark.channels.durable import (
     sealed,
     write_text,
 )
+from penstock.errors import RunError
+from penstock.model.engines import ENGINES, EngineName
 from penstock.spark.checkpoints import begin, forget_former, newest, replaced, take_over
 from penstock.spark.tallies import add_to_tally, tally
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from penstock.spark.channels.durable import read_record, write_record
+from penstock.channels.durable import read_record, write_record
 
 _NAME = "generations"
 

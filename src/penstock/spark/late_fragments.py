@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
+from penstock.channels.durable import RESTORE, read_record, write_record
+from penstock.channels.ingest.again import check_rereadable, reread_of
+from penstock.channels.manifest import Manifest
 from penstock.errors import InputError, RunError
 from penstock.model.beginnings import (
     FIRST,
@@ -21,9 +24,6 @@ from penstock.model.beginnings import (
 from penstock.model.fragments import Fragment
 from penstock.model.network import Network
 from penstock.model.retime import Retime
-from penstock.spark.channels.durable import RESTORE, read_record, write_record
-from penstock.spark.channels.manifest import Manifest
-from penstock.spark.ingest.again import check_rereadable, reread_of
 from penstock.spark.state import StateFolder
 
 _NAME = "beginning"

@@ -6,9 +6,9 @@ import time
 from dataclasses import dataclass, field
 from threading import Event
 
+from penstock.channels.writer import Writer
 from penstock.model.fragments import Fragment
 from penstock.model.network import Network
-from penstock.spark.channels.writer import Writer
 from penstock.spark.fragment_run import FragmentRun
 from penstock.spark.progress import ProgressLog
 from penstock.spark.sources.channel_reader import ChannelReader, HandedOver

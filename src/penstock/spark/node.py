@@ -10,6 +10,12 @@ from threading import Lock
 
 from pyspark.sql import DataFrame, SparkSession
 
+from penstock.channels.ingest.again import Rereading
+from penstock.channels.ingest.feed_ingest import FeedIngest
+from penstock.channels.ingest.file_ingest import FileIngest
+from penstock.channels.ingest.stepwise import StepwiseIngest
+from penstock.channels.ingest.thread import IngestThread
+from penstock.channels.writer import Writer
 from penstock.errors import PenstockError, RunError
 from penstock.kernels.engine_choice import choose_engine
 from penstock.kernels.window_plan import WindowPlan
@@ -30,16 +36,10 @@ from penstock.model.sources import (
 from penstock.place.pruning import needed_columns
 from penstock.place.rhythm import SHORTEST_US, round_us
 from penstock.spark.bundles.light_fragments import LightFragments
-from penstock.spark.channels.writer import Writer
 from penstock.spark.checkpoints import path_of
 from penstock.spark.compile import compile_fragment, counting, watermarked
 from penstock.spark.failures import explained, is_passing
 from penstock.spark.fragment_run import FragmentRun
-from penstock.spark.ingest.again import Rereading
-from penstock.spark.ingest.feed_ingest import FeedIngest
-from penstock.spark.ingest.file_ingest import FileIngest
-from penstock.spark.ingest.stepwise import StepwiseIngest
-from penstock.spark.ingest.thread import IngestThread
 from penstock.spark.native_run import NativeRun
 from penstock.spark.preloading import preload
 from penstock.spark.progress import selectivity
@@ -171,7 +171,7 @@ class Node:
         match stream.source:
             case KafkaSource():
                 # Loaded only where it is used: the Kafka client is large.
-                from penstock.spark.ingest.kafka_ingest import KafkaIngest
+                from penstock.channels.ingest.kafka_ingest import KafkaIngest
 
                 return KafkaIngest(stream, writer, letters)
             case GeneratorSource():

@@ -6,8 +6,9 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from penstock.channels.manifest import END_OF_TIME_US
 from penstock.errors import RunError
-from penstock.spark.sources.beats import END_OF_TIME_US, event_time_us
+from penstock.spark.sources.beats import event_time_us
 
 
 @dataclass(frozen=True)

@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from penstock.errors import InputError, RunError
-from penstock.feeds.set_aside import set_aside_text
-from penstock.model.canonical import VERSION, plan_signature
-from penstock.model.fragments import Fragment
-from penstock.model.network import Network
-from penstock.spark.channels.channel import Channel
-from penstock.spark.channels.durable import (
+from penstock.channels.channel import Channel
+from penstock.channels.dead_letters import DeadLetters, has_ended_unread
+from penstock.channels.durable import (
     read_number,
     read_text,
     write_number,
     write_text,
 )
-from penstock.spark.dead_letters import DeadLetters, has_ended_unread
+from penstock.errors import InputError, RunError
+from penstock.feeds.set_aside import set_aside_text
+from penstock.model.canonical import VERSION, plan_signature
+from penstock.model.fragments import Fragment
+from penstock.model.network import Network
 from penstock.spark.fragment_folder import FragmentFolder
 
 _PARTS = ("channels", "fragments", "bundles", "streams", "dead_letters", "rehearsals", "epoch")

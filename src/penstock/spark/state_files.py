@@ -12,8 +12,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from penstock.channels.durable import RESTORE
 from penstock.errors import RunError
-from penstock.spark.channels.durable import RESTORE
 
 _NOT_LOADED = "CANNOT_LOAD_STATE_STORE"
 _NAMED = re.compile(r"file (?:file:)?(/\S+?\.(?:delta|snapshot|changelog|zip))\b")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from penstock.channels.durable import read_text, write_text
 from penstock.errors import RunError
-from penstock.spark.channels.durable import read_text, write_text
 
 
 def tally(path: Path) -> dict[str, int]:

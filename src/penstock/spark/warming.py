@@ -14,14 +14,14 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from penstock.channels.channel import Channel
+from penstock.channels.files import described
+from penstock.channels.ingest.linking import link
+from penstock.channels.manifest import file_name
+from penstock.channels.writer import Writer
 from penstock.model.beginnings import FIRST
 from penstock.model.fragments import Fragment
 from penstock.model.network import Network
-from penstock.spark.channels.channel import Channel
-from penstock.spark.channels.files import described
-from penstock.spark.channels.manifest import file_name
-from penstock.spark.channels.writer import Writer
-from penstock.spark.ingest.linking import link
 from penstock.spark.node import Node, NodeOptions
 from penstock.spark.state import StateFolder
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from penstock.channels.channel import Channel
 from penstock.control.client import Client, await_that
 from penstock.control.home import Home
 from penstock.control.launch import bring_down, bring_up
 from penstock.errors import RunError
 from penstock.model.network import NodeSpec
-from penstock.spark.channels.channel import Channel
 
 _LOOK_EVERY_S = 1.0
 READER = "study"

@@ -7,11 +7,11 @@ import pytest
 
 from control.controller.facts import refused
 from control.toys import TroubledCatalog
+from penstock.channels.dead_letters import DeadLetters
+from penstock.channels.writer import Writer
 from penstock.control.controller import Controller
 from penstock.control.home import Home
 from penstock.feeds.pieces import Reject
-from penstock.spark.channels.writer import Writer
-from penstock.spark.dead_letters import DeadLetters
 
 
 @pytest.fixture

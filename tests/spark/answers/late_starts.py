@@ -15,15 +15,15 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from penstock.channels.channel import Channel
+from penstock.channels.ingest.feed_ingest import FeedIngest
+from penstock.channels.ingest.file_ingest import FileIngest
+from penstock.channels.writer import Writer
 from penstock.control.beginning import decided, newest, oldest
 from penstock.control.records import Submission
 from penstock.control.system import System, Unit, assembled
 from penstock.model.beginnings import WHOLE, Beginning, Since, StartKind, streams_since
 from penstock.model.sources import GeneratorSource
-from penstock.spark.channels.channel import Channel
-from penstock.spark.channels.writer import Writer
-from penstock.spark.ingest.feed_ingest import FeedIngest
-from penstock.spark.ingest.file_ingest import FileIngest
 from penstock.spark.node import Node, NodeOptions
 from penstock.spark.state import StateFolder
 

@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
+from penstock.channels.ingest import feed_ingest, file_ingest
 from penstock.feeds.files import read_pieces
 from penstock.feeds.generators import generator
 from penstock.feeds.pieces import Piece, value_of
@@ -32,7 +33,6 @@ from penstock.model.network import Network, Query
 from penstock.model.operators import SqlWrite
 from penstock.model.sources import GeneratorSource, MemorySink, Stream
 from penstock.spark.engine import Engine
-from penstock.spark.ingest import feed_ingest, file_ingest
 from penstock.spark.node import NodeOptions
 from penstock.spark.sinks.memory_sink import CollectedSink
 from penstock.spark.state import StateFolder

@@ -12,15 +12,15 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from penstock.channels.channel import Channel
+from penstock.channels.files import write_files
+from penstock.channels.writer import Writer
 from penstock.errors import RunError
 from penstock.kernels.window_plan import WindowPlan, plan_windows
 from penstock.lang.deployment import parse_deployment
 from penstock.place.fuse import fuse
 from penstock.spark.bundles.bundle import Bundle, Delivery
 from penstock.spark.bundles.job import RoundJob
-from penstock.spark.channels.channel import Channel
-from penstock.spark.channels.files import write_files
-from penstock.spark.channels.writer import Writer
 
 DEPLOYMENT = """
 streams:

@@ -8,6 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from penstock.channels.channel import Channel
+from penstock.channels.writer import Writer
 from penstock.feeds.arrow import arrow_schema
 from penstock.kernels.window_plan import WindowPlan, plan_windows
 from penstock.lang.deployment import parse_deployment
@@ -18,8 +20,6 @@ from penstock.spark.bundles.bundle_log import Given, Member
 from penstock.spark.bundles.light_run import LightRun
 from penstock.spark.bundles.messengers import Messengers
 from penstock.spark.bundles.running import Running
-from penstock.spark.channels.channel import Channel
-from penstock.spark.channels.writer import Writer
 from penstock.spark.fragment_folder import FragmentFolder
 from penstock.spark.sinks.batch import Batch, Rows
 from penstock.spark.sinks.channel_sink import ChannelSink

@@ -6,13 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from penstock.spark.sources.beats import (
-    DELAY_DAYS,
-    END_OF_TIME_US,
-    SHIFT_US,
-    event_time_us,
-    stamp_us,
-)
+from penstock.channels.manifest import END_OF_TIME_US
+from penstock.spark.sources.beats import DELAY_DAYS, SHIFT_US, event_time_us, stamp_us
 
 pytestmark = pytest.mark.core
 

@@ -7,18 +7,19 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from channels.disk import watched
 from hypothesis import given
 from hypothesis import strategies as st
 
 from laws import tried
+from penstock.channels.channel import Channel
+from penstock.channels.manifest import END_OF_TIME_US, ChannelFile, Manifest
+from penstock.channels.writer import Writer
 from penstock.errors import RunError
-from penstock.spark.channels.channel import Channel
-from penstock.spark.channels.manifest import ChannelFile, Manifest
-from penstock.spark.channels.writer import Writer
 from penstock.spark.sources import channel_reader
-from penstock.spark.sources.beats import END_OF_TIME_US, stamp_us
+from penstock.spark.sources.beats import stamp_us
 from penstock.spark.sources.channel_reader import ChannelReader, FilePart, HandedOver, Offset
+
+from channels.disk import watched
 
 pytestmark = pytest.mark.core
 

@@ -85,7 +85,7 @@ def _join_block(
         + compared * prices[COMPARISON_S]
         + found * prices[RESULT_S]
     )
-    took_s = work_s / speed
+    took_s: float = work_s / speed
     tally[CPU_S] += took_s
     tally[RESULTS] += found
     tally[DELAY_S] += found * (now + took_s) - born

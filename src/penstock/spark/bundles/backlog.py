@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock
 
-from penstock.spark.channels.channel import Channel
+from penstock.channels.channel import Channel
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
+from penstock.channels.channel import Channel
 from penstock.feeds.arrow import arrow_schema
 from penstock.kernels.member_state import MemberState, open_state
 from penstock.kernels.partials import MEMBER, StateShape
@@ -34,7 +35,6 @@ from penstock.spark.bundles.bundle_log import BundleLog, Entry, Given, Handed, M
 from penstock.spark.bundles.membership import Claim, FormerLogs, Membership
 from penstock.spark.bundles.round_reading import OnStep, Round, RoundReader, RoundWork, Where
 from penstock.spark.bundles.running import Running, begin_running, places_of
-from penstock.spark.channels.channel import Channel
 from penstock.spark.sources.channel_reader import let_go_of
 
 _SMALLEST_SNAPSHOT = 4 << 20

@@ -25,9 +25,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.channels.durable import RESTORE
 from penstock.errors import RunError
 from penstock.spark.bundles.container import Unpacked, pack, write_once
-from penstock.spark.channels.durable import RESTORE
 
 _ENTRY = re.compile(r"(\d{10})\.round")
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from penstock.channels.durable import RESTORE, checksum
 from penstock.errors import RunError
-from penstock.spark.channels.durable import RESTORE, checksum
 
 _MAGIC = b"penstock1\n"
 _LENGTH = 8

@@ -16,6 +16,8 @@ from typing import TypeVar
 
 from pyspark.sql import SparkSession
 
+from penstock.channels.durable import claimed
+from penstock.channels.writer import Writer
 from penstock.errors import PenstockError, RunError
 from penstock.kernels.window_plan import WindowPlan
 from penstock.model.fragments import Fragment
@@ -26,8 +28,6 @@ from penstock.spark.bundles.bundle_log import BundleLog
 from penstock.spark.bundles.light_run import LightRun
 from penstock.spark.bundles.membership import Claim
 from penstock.spark.bundles.messengers import Messengers
-from penstock.spark.channels.durable import claimed
-from penstock.spark.channels.writer import Writer
 from penstock.spark.checkpoints import replaced
 from penstock.spark.failures import explained, is_passing
 from penstock.spark.sinks.batch import BatchSink

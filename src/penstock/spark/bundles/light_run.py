@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from penstock.channels.shared_round import SharedBatch
+from penstock.channels.writer import Writer
 from penstock.kernels.window_plan import WindowPlan
 from penstock.model.fragments import Fragment
 from penstock.model.measurements import FragmentStatus
 from penstock.spark.bundles.bundle import Delivery, Round
 from penstock.spark.bundles.running import Running
-from penstock.spark.channels.shared_round import SharedBatch
-from penstock.spark.channels.writer import Writer
 from penstock.spark.fragment_folder import FragmentFolder
 from penstock.spark.latency_log import LatencyLog
 from penstock.spark.progress import selectivity

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 
+from penstock.channels.durable import create_once, numbered, read_record, sealed_record
 from penstock.spark.bundles.bundle_log import BundleLog, FormerLog, Handed, Known
-from penstock.spark.channels.durable import create_once, numbered, read_record, sealed_record
 from penstock.spark.checkpoints import replaced
 
 _CLAIM = "claim-"

@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from penstock.channels.shared_round import SharedBatch, write_shared
 from penstock.spark.bundles.bundle import Delivery
 from penstock.spark.bundles.light_run import LightRun
-from penstock.spark.channels.shared_round import SharedBatch, write_shared
 
 _AT_ONCE = 8
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from penstock.channels.channel import Channel
+from penstock.channels.manifest import Manifest
 from penstock.kernels.partials import StateShape
 from penstock.spark.bundles.job import RoundJob
 from penstock.spark.bundles.running import Running
-from penstock.spark.channels.channel import Channel
-from penstock.spark.channels.manifest import Manifest
 from penstock.spark.sources.channel_reader import check_file
 
 _MEMBERS_OF_A_JOB = 300

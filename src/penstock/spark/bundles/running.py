@@ -6,13 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from penstock.channels.channel import Channel
+from penstock.channels.manifest import END_OF_TIME_US, Manifest
 from penstock.kernels.window_plan import WindowPlan
 from penstock.kernels.window_state import LONG_AGO_US
 from penstock.model.beginnings import InputStart
 from penstock.spark.bundles.bundle_log import InputPlace, Member
-from penstock.spark.channels.channel import Channel
-from penstock.spark.channels.manifest import Manifest
-from penstock.spark.sources.beats import END_OF_TIME_US
 
 _AFTER_ALL_US = 2**62
 """Later than the end of any window."""

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from penstock.channels.files import described, write_files
+from penstock.channels.manifest import ChannelFile, file_name
+from penstock.channels.shared_round import SharedBatch
+from penstock.channels.writer import Writer
 from penstock.model.partition_groups import PartitionGroups
-from penstock.spark.channels.files import described, write_files
-from penstock.spark.channels.manifest import ChannelFile, file_name
-from penstock.spark.channels.shared_round import SharedBatch
-from penstock.spark.channels.writer import Writer
 from penstock.spark.sinks.batch import Batch, Rows
 from penstock.spark.sinks.parquet import ParquetWriter, Written, latest_times
 

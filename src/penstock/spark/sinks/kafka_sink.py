@@ -19,10 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from penstock.errors import InputError, PenstockError, RunError
-from penstock.feeds.partitions import Span
-from penstock.model.sources import KafkaSink
-from penstock.spark.kafka import (
+from penstock.channels.kafka import (
     TIMEOUT_S,
     insisting,
     marks_of,
@@ -30,7 +27,10 @@ from penstock.spark.kafka import (
     records,
     trouble,
 )
-from penstock.spark.kafka_cluster import Cluster
+from penstock.channels.kafka_cluster import Cluster
+from penstock.errors import InputError, PenstockError, RunError
+from penstock.feeds.partitions import Span
+from penstock.model.sources import KafkaSink
 from penstock.spark.sinks.batch import Batch, Rows, collect
 
 WRITER_HEADER = "penstock-writer"

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
 from penstock.model.partition_groups import PartitionGroups
-from penstock.spark.channels.groups import group_column
+from penstock.spark.group_column import group_column
 from penstock.spark.sinks.batch import Rows, collect
 
 _COLLECTED_AT_MOST = 50_000

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
+from penstock.channels.dead_letters import DeadLetters
+from penstock.channels.files import write_files
+from penstock.channels.manifest import END_OF_TIME_US
+from penstock.channels.writer import Writer
 from penstock.feeds.arrow import arrow_schema
 from penstock.feeds.lateness import Sifted, sift
 from penstock.model.retime import Retime
-from penstock.spark.channels.files import write_files
-from penstock.spark.channels.writer import Writer
-from penstock.spark.dead_letters import DeadLetters
 from penstock.spark.sinks.batch import Batch, BatchSink, Rows, collect
-from penstock.spark.sources.beats import END_OF_TIME_US
 
 
 @dataclass(frozen=True)

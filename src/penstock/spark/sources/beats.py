@@ -25,9 +25,6 @@ SHIFT_US = 10 * _CYCLE_DAYS * _DAY_US
 DELAY_DAYS = 60 * _CYCLE_DAYS
 _DELAY_US = DELAY_DAYS * _DAY_US
 
-END_OF_TIME_US = 45 * _CYCLE_DAYS * _DAY_US
-"""The watermark of a stream that has ended: every window is closed. It is in the year 19970."""
-
 
 def time_column(event_time: str) -> str:
     """SQL of the column ``TIME`` of rows with this event time."""

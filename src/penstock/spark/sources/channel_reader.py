@@ -10,13 +10,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from penstock.channels.channel import Channel
+from penstock.channels.durable import RESTORE
+from penstock.channels.files import check_of
+from penstock.channels.manifest import END_OF_TIME_US, ChannelFile, Manifest
 from penstock.errors import RunError
 from penstock.model.beginnings import InputStart
-from penstock.spark.channels.channel import Channel
-from penstock.spark.channels.durable import RESTORE
-from penstock.spark.channels.files import check_of
-from penstock.spark.channels.manifest import ChannelFile, Manifest
-from penstock.spark.sources.beats import END_OF_TIME_US, stamp_us
+from penstock.spark.sources.beats import stamp_us
 
 # Opening a file costs about as much as reading this much of it.
 _SMALLEST_SPLIT = 4 << 20
