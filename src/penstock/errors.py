@@ -110,8 +110,8 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(names) or "none"
 
 
-def suggestion(wanted: str, names: Iterable[str]) -> str:
-    """A "Did you mean …?" for a mistyped name, or an empty string.
+def suggestion(wanted: str, names: Iterable[str], likeness: float = 0.6) -> str:
+    """A "Did you mean …?" for a mistyped name, or an empty string if none is as alike as that.
 
     >>> suggestion("hom", ["ts", "home"])
     'Did you mean home?'
@@ -119,5 +119,5 @@ def suggestion(wanted: str, names: Iterable[str]) -> str:
     ''
     """
     folded = {name.lower(): name for name in names}
-    near = get_close_matches(wanted.lower(), folded, n=1, cutoff=0.6)
+    near = get_close_matches(wanted.lower(), folded, n=1, cutoff=likeness)
     return f"Did you mean {folded[near[0]]}?" if near else ""

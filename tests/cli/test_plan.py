@@ -179,7 +179,7 @@ def test_a_full_disk(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("more", "what"),
     [
-        ("    on: b\n", "query peaks is to run on b; the file has the nodes none"),
+        ("    on: b\n", "query peaks is to run on b; the file names no nodes"),
         ("placement: rood\n", "no placement strategy rood"),
     ],
 )

@@ -14,9 +14,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from kafka_topics import NOON, rows_in, table, write, written
 
+from penstock.channels import kafka_cluster
 from penstock.errors import RunError, UnreachableError
 from penstock.model.sources import KafkaSink
-from penstock.spark import kafka_cluster
 from penstock.spark.sinks import kafka_sink
 from penstock.spark.sinks.kafka_sink import RecordSink, json_values
 

@@ -103,8 +103,8 @@ def _check_placing(deployment: Deployment) -> None:
     for query in deployment.network.queries:
         if query.on is not None and query.on not in names:
             raise InputError(
-                f"query {query.name} is to run on {query.on}; the file has the nodes "
-                f"{listed(names)}",
+                f"query {query.name} is to run on {query.on}; the file names "
+                f"{f'the nodes {listed(names)}' if names else 'no nodes'}",
                 hint=f"Name it under nodes, for example nodes: {{{query.on}: {{cores: 2}}}}, "
                 "or remove on.",
             )

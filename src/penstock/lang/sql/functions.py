@@ -143,6 +143,7 @@ def _unknown(name: str) -> InputError:
     named = [one for one, function in FUNCTIONS.items() if not function.infix]
     callable_names = sorted({*named, *_SAME, *_REWRITTEN, *AGGREGATES})
     # What is a function elsewhere is not mistyped: one with a similar name does something else.
-    near = "" if folded.upper() in SparkParser.FUNCTIONS else suggestion(folded, callable_names)
+    is_mistyped = folded.upper() not in SparkParser.FUNCTIONS
+    near = suggestion(folded, callable_names, likeness=0.7) if is_mistyped else ""
     hint = _INSTEAD.get(folded) or near or f"There are {listed([*sorted(named), *AGGREGATES])}."
     return InputError(f"no function {name}", hint=hint)
