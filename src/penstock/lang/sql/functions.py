@@ -144,6 +144,6 @@ def _unknown(name: str) -> InputError:
     callable_names = sorted({*named, *_SAME, *_REWRITTEN, *AGGREGATES})
     # What is a function elsewhere is not mistyped: one with a similar name does something else.
     is_mistyped = folded.upper() not in SparkParser.FUNCTIONS
-    near = suggestion(folded, callable_names, likeness=0.7) if is_mistyped else ""
+    near = suggestion(folded, callable_names, likeness=0.75) if is_mistyped else ""
     hint = _INSTEAD.get(folded) or near or f"There are {listed([*sorted(named), *AGGREGATES])}."
     return InputError(f"no function {name}", hint=hint)
