@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import shutil
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
+from math import inf
 
 from penstock.control.loads import Shares
 from penstock.control.meter import NodeMeter
@@ -18,9 +20,12 @@ from penstock.spark.cluster_nodes import task_seconds
 from penstock.spark.node import Node, NodeOptions
 from penstock.spark.session import SparkSession
 from penstock.spark.state import StateFolder
-from penstock.spark.warming import rehearse
+from penstock.spark.warming import BATCHES, rehearse
 
 _ROOM_BYTES = 16 << 20
+_WORKERS_STAY_S = 45.0
+"""Spark ends a Python worker that has had nothing to do for a minute."""
+_TO_START_WORKERS = 2
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +44,7 @@ class SparkWorker:
         self._node = Node(session, state, options)
         self._units: dict[str, Unit] = {}
         self._warmed: set[str] = set()
+        self._light_warmed_s = -inf
         self._meter = NodeMeter(options.cores, elsewhere_s=lambda: task_seconds(session))
         self._shares = Shares()
 
@@ -57,24 +63,24 @@ class SparkWorker:
     def warm(self, unit: Unit, epoch: int) -> None:
         if unit.fragment is None:
             return
-        if self._needs_rehearsal(unit.network, unit.fragment) and self._rehearsed(
-            unit.network, unit.fragment
-        ):
+        if self._node.is_light(unit.network, unit.fragment):
+            self._warm_light(unit.network, unit.fragment)
+        elif unit.name not in self._warmed and self._rehearse(unit.network, unit.fragment):
             self._warmed.add(unit.name)
         self._node.arm(unit.network, unit.fragment, epoch)
 
-    def _needs_rehearsal(self, network: Network, fragment: Fragment) -> bool:
-        # A light fragment starts nothing of its own, but the first one on a node does: Spark's
-        # Python workers, which load the kernels and end after a minute without work.
-        if self._node.is_light(network, fragment):
-            return not self._node.has_light
-        return fragment.name not in self._warmed
+    def _warm_light(self, network: Network, fragment: Fragment) -> None:
+        """Has Spark's Python workers up, which the first light fragment of a node would start."""
+        idle_s = min(self._node.light_idle_s, time.monotonic() - self._light_warmed_s)
+        if idle_s > _WORKERS_STAY_S:
+            is_first = idle_s == inf
+            if self._rehearse(network, fragment, BATCHES if is_first else _TO_START_WORKERS):
+                self._light_warmed_s = time.monotonic()
 
-    def _rehearsed(self, network: Network, fragment: Fragment) -> bool:
+    def _rehearse(self, network: Network, fragment: Fragment, batches: int = BATCHES) -> bool:
+        options, place = self._options, self._rehearsals
         try:
-            return rehearse(
-                self._session, self._state, network, fragment, self._options, self._rehearsals
-            )
+            return rehearse(self._session, self._state, network, fragment, options, place, batches)
         except Exception:
             # Rehearsing is an optimisation; the move works without it.
             log.exception("%s could not be rehearsed", fragment.name)

@@ -70,6 +70,6 @@ def no_order(retime: str, source: str, what: str) -> InputError:
         f"{retime} has an event time of its own, and reads {source}, {what}: its rows have no one "
         "order by which they could be late",
         hint="Give event_time to a stream that comes from files or a generator by WHERE, columns, "
-        "tables or python alone, and do the rest in a stream that reads that one. For a topic of Kafka "
-        "give the expression to its source, which judges every partition by itself.",
+        "tables or python alone, and do the rest in a stream that reads that one. For a topic of "
+        "Kafka give the expression to its source, which judges every partition by itself.",
     )

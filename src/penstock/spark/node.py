@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from threading import Lock
 
 from pyspark.sql import DataFrame, SparkSession
@@ -121,9 +122,9 @@ class Node:
         return frozenset() if self._bundled is None else self._bundled.names
 
     @property
-    def has_light(self) -> bool:
-        """Whether light fragments run here, so that Spark's Python workers are up."""
-        return bool(self._light_names)
+    def light_idle_s(self) -> float:
+        """How long ago light fragments last had rows here; infinite if they never had."""
+        return inf if self._bundled is None else self._bundled.idle_s
 
     @property
     def _light(self) -> LightFragments:

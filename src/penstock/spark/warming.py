@@ -25,7 +25,7 @@ from penstock.model.network import Network
 from penstock.spark.node import Node, NodeOptions
 from penstock.spark.state import StateFolder
 
-_BATCHES = 10
+BATCHES = 10
 _SAMPLED_BATCHES = 3
 _PATIENCE_S = 15.0
 _LOOK_EVERY_S = 0.02
@@ -38,7 +38,7 @@ def rehearse(
     fragment: Fragment,
     options: NodeOptions,
     place: Path,
-    batches: int = _BATCHES,
+    batches: int = BATCHES,
 ) -> bool:
     """Runs the fragment on a few of its latest rows, away from its real state; whether it did all.
 

@@ -14,6 +14,7 @@ import pytest
 from one_fragment import DEPLOYMENT, OPTIONS, Place, await_that, with_small_batches
 from pyspark.sql import SparkSession
 
+from penstock.control import worker as control_worker
 from penstock.control.system import Unit
 from penstock.control.worker import SparkWorker
 from penstock.errors import RunError
@@ -256,3 +257,8 @@ def test_the_first_on_a_node_is_rehearsed(
     worker.warm(unit, 2)
     assert len(jobs) == rehearsed_and_run, "a node that runs light fragments is warm"
     worker.release("sums")
+    worker.warm(unit, 2)
+    assert len(jobs) == rehearsed_and_run, "and stays so for a while after they have left"
+    monkeypatch.setattr(control_worker, "_WORKERS_STAY_S", 0.0)
+    worker.warm(unit, 2)
+    assert 0 < len(jobs) - rehearsed_and_run <= 2, "only the workers are to be started again"

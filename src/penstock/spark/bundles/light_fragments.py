@@ -9,6 +9,7 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from math import inf
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
@@ -73,6 +74,7 @@ class LightFragments:
         self._state_rows: dict[str, int] = {}
         self._looked_s = 0.0
         self._arrived_s = time.monotonic()
+        self._worked_s = -inf
         self._trouble: BaseException | None = None
         self._present: frozenset[str] = frozenset()
         self._thread = Thread(target=self._work, daemon=True, name="bundle")
@@ -80,6 +82,11 @@ class LightFragments:
 
     def _claims_of(self, name: str) -> Path:
         return self._state.fragment(name).claims
+
+    @property
+    def idle_s(self) -> float:
+        """How long ago a round last had rows; infinite if none ever had."""
+        return time.monotonic() - self._worked_s
 
     @property
     def names(self) -> frozenset[str]:
@@ -280,6 +287,8 @@ class LightFragments:
             self._trouble = error
             return False
         self._trouble = None
+        if done.rows:
+            self._worked_s = time.monotonic()
         self._present = frozenset(self._bundle.members)
         for name, running in self._bundle.members.items():
             if name in self._runs:
