@@ -8,7 +8,8 @@ Layout of a channel's folder::
     log/00000000.json  one manifest a batch, made visible by one atomic link; a small batch may
                        lie beside it, in one file with those of other channels
     data/              the batches' Parquet files
-    readers/NAME       the next sequence number each reader needs
+    readers/NAME       the next sequence number each reader reads
+    windows/NAME       the oldest one it may read again, for readers that do
 
 Appending costs the same however long the log is; a reader opens only what is new.
 """
@@ -35,7 +36,7 @@ from penstock.channels.durable import (
     write_whole,
 )
 from penstock.channels.manifest import ChannelFile, Manifest
-from penstock.channels.reader_places import ReaderPlaces
+from penstock.channels.reader_places import NeededBatches
 from penstock.channels.shared_round import (
     read_entry,
     read_shared_rows,
@@ -57,7 +58,7 @@ class Channel:
     @classmethod
     def open(cls, folder: Path) -> Channel:
         """The channel in ``folder``, made if there is none."""
-        for part in ("log", "data", "readers"):
+        for part in ("log", "data", "readers", "windows"):
             (folder / part).mkdir(parents=True, exist_ok=True)
         return cls(folder)
 
@@ -187,15 +188,24 @@ class Channel:
     def forget(self, reader: str) -> None:
         """Keeps nothing for ``reader`` any more."""
         self._reader(reader).unlink(missing_ok=True)
+        self._window(reader).unlink(missing_ok=True)
 
     def advance(self, reader: str, sequence: int) -> None:
         """Records that ``reader`` needs nothing before ``sequence`` any more."""
         # An older place only keeps data for longer.
         move_number(self._reader(reader), sequence)
 
+    def keep_window(self, reader: str, sequence: int) -> None:
+        """Records that ``reader`` may read the batches from ``sequence`` on again.
+
+        What it has read of them does not count as unread, so it holds nobody back.
+        """
+        self._window(reader).parent.mkdir(exist_ok=True)
+        move_number(self._window(reader), sequence)
+
     def needed_from(self) -> int | None:
         """The first batch that some reader still needs; None when there is no reader."""
-        return ReaderPlaces(self.folder / "readers").first_needed()
+        return NeededBatches(self.folder).first()
 
     @property
     def is_read(self) -> bool:
@@ -206,6 +216,9 @@ class Channel:
 
     def _reader(self, name: str) -> Path:
         return self.folder / "readers" / checked_name(name, "reader")
+
+    def _window(self, name: str) -> Path:
+        return self.folder / "windows" / checked_name(name, "reader")
 
     def free(self, kept: range, needed_from: int) -> range:
         """Deletes the batches among ``kept`` before ``needed_from``; those left.

@@ -28,13 +28,16 @@ class ReaderPlaces:
         looked_ns = time.time_ns()
         known, self._known = self._known, {}
         places = []
-        with os.scandir(self.folder) as readers:
-            for reader in readers:
-                if reader.name.startswith("."):
-                    continue
-                place = self._place(reader, known.get(reader.name), looked_ns)
-                if place is not None:
-                    places.append(place)
+        try:
+            with os.scandir(self.folder) as readers:
+                for reader in readers:
+                    if reader.name.startswith("."):
+                        continue
+                    place = self._place(reader, known.get(reader.name), looked_ns)
+                    if place is not None:
+                        places.append(place)
+        except FileNotFoundError:
+            return None
         return min(places, default=None)
 
     def _place(
@@ -50,3 +53,19 @@ class ReaderPlaces:
         if place is not None and looked_ns - written_ns > _TELLING_NS:
             self._known[reader.name] = (written_ns, place)
         return place
+
+
+class NeededBatches:
+    """Which batches of the channel in ``folder`` somebody needs: to read, or to read again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.readers = ReaderPlaces(folder / "readers")
+        self._windows = ReaderPlaces(folder / "windows")
+
+    def first(self) -> int | None:
+        """The first batch that is needed; None when there is no reader."""
+        unread = self.readers.first_needed()
+        if unread is None:
+            return None
+        again = self._windows.first_needed()
+        return unread if again is None else min(unread, again)

@@ -17,7 +17,7 @@ from penstock.channels.durable import (
     create_once,
 )
 from penstock.channels.manifest import UNNUMBERED, ChannelFile, Manifest, file_name
-from penstock.channels.reader_places import ReaderPlaces
+from penstock.channels.reader_places import NeededBatches
 from penstock.channels.shared_round import (
     SharedBatch,
     link_once,
@@ -45,7 +45,7 @@ class Writer:
         self._retained_rows = retained_rows
         self._claim()
         self._last = channel.last()
-        self._places = ReaderPlaces(channel.folder / "readers")
+        self._needed = NeededBatches(channel.folder)
         self._looking = Lock()
         self._known: dict[int, int] | None = None
         self._has_tidied = False
@@ -191,7 +191,7 @@ class Writer:
         )
 
     def _free(self, newest: int) -> None:
-        needed_from = self._places.first_needed()
+        needed_from = self._needed.first()
         if needed_from is None:
             needed_from = self._retained_from()
         oldest = min(self._kept)
@@ -220,7 +220,7 @@ class Writer:
 
     def unread(self) -> list[int]:
         """The rows of each batch that the slowest reader has not read yet; none without readers."""
-        needed_from = self._places.first_needed()
+        needed_from = self._needed.readers.first_needed()
         if needed_from is None:
             return []
         kept = tuple(self._kept.items())

@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from penstock.errors import InputError
-from penstock.kernels.window_plan import NotLight, WindowPlan, plan_windows
+from penstock.kernels.join_plan import JoinPlan
+from penstock.kernels.planning import LightPlan, plan_fragment
+from penstock.kernels.window_plan import NotLight
 from penstock.model.engines import EngineName
 from penstock.model.fragments import Fragment
 from penstock.model.network import Network
@@ -19,7 +21,7 @@ class EngineChoice:
 
     engine: EngineName
     reason: str
-    plan: WindowPlan | None = None
+    plan: LightPlan | None = None
 
 
 def choose_engine(
@@ -35,7 +37,7 @@ def choose_engine(
     native = [name for name, engine in asked.items() if engine == "native"]
     if native:
         return EngineChoice("native", f"{native[0]} asks for it")
-    planned = plan_windows(fragment)
+    planned = plan_fragment(fragment)
     if isinstance(planned, NotLight):
         for query in network.queries:
             if query.engine == "light" and query.name in fragment.queries:
@@ -47,8 +49,14 @@ def choose_engine(
         return EngineChoice("native", planned.reason)
     if default == "native" and "light" not in asked.values():
         return EngineChoice("native", "this node runs all queries so")
-    what = "sessions" if isinstance(planned.window, SessionWindow) else "windows"
-    return EngineChoice("light", f"{what} over one stream", planned)
+    return EngineChoice("light", _what(planned), planned)
+
+
+def _what(plan: LightPlan) -> str:
+    if isinstance(plan, JoinPlan):
+        return "a join of two streams"
+    what = "sessions" if isinstance(plan.window, SessionWindow) else "windows"
+    return f"{what} over one stream"
 
 
 def light_fragments(network: Network, fragments: Iterable[Fragment]) -> frozenset[str]:

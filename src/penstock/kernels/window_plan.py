@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from math import gcd
 
 from penstock.kernels.aggregates import AggregateKind, kind_of
 from penstock.kernels.expressions import can_evaluate
-from penstock.model.beginnings import WHOLE, Moments, result_given, since_behind
-from penstock.model.expressions import (
-    Call,
-    Column,
-    Expression,
-    Literal,
-    conjuncts,
-    to_sql,
-    transform,
-    type_of,
+from penstock.kernels.inlining import (
+    after_moments,
+    computed_by,
+    first_computed_time,
+    first_not_evaluated,
+    inline,
+    substitute,
 )
+from penstock.model.beginnings import WHOLE, result_given, since_behind
+from penstock.model.expressions import Column, Expression, type_of
 from penstock.model.fragments import Fragment
-from penstock.model.operators import Aggregate, Filter, Input, Map, Operator
+from penstock.model.operators import Aggregate, Filter, Map, Operator
 from penstock.model.schema import Schema, Shape
 from penstock.model.types import DataType
 from penstock.model.windows import AnyWindow, SessionWindow, Window
-
-Columns = Mapping[str, Expression]
-_TIMES = (DataType.TIMESTAMP, DataType.DATE)
 
 
 @dataclass(frozen=True)
@@ -57,6 +52,11 @@ class WindowPlan:
     calls: tuple[PlannedCall, ...]
     aggregate: Aggregate
     after: tuple[Operator, ...]
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """What it reads."""
+        return (self.stream,)
 
     @property
     def slice_us(self) -> int:
@@ -118,10 +118,15 @@ def plan_windows(fragment: Fragment) -> WindowPlan | NotLight:
     for operator in (*before, *after):
         if not isinstance(operator, Filter | Map):
             return NotLight(f"{operator.name} is a {operator.kind}")
-    missing = _first_not_evaluated(after)
+    missing = first_not_evaluated(after)
     if missing is not None:
         return NotLight(f"kernels cannot compute {missing}")
-    computed = _first_computed_time(before, aggregate)
+    arguments = (
+        (argument, aggregate.input.schema)
+        for _, call in aggregate.aggregates
+        for argument in call.arguments
+    )
+    computed = first_computed_time([*computed_by(before), *arguments])
     if computed is not None:
         # What leaves the calendar becomes null behind a map, and behind an aggregate: not before.
         return NotLight(f"kernels cannot keep {computed} within the calendar")
@@ -132,21 +137,14 @@ def _counting(fragment: Fragment) -> Iterator[Operator]:
     """The operators, with filters between them for what counts of a fragment that came late."""
     sinces = {name: start.since for name, start in fragment.beginning.inputs.items()}
     first = next(input for operator in fragment.operators for input in operator.inputs)
-    yield from _after_moments(first.shape, sinces.get(first.stream, WHOLE).given)
+    yield from after_moments(first.shape, sinces.get(first.stream, WHOLE).given)
     for operator in fragment.operators:
         yield operator
         read = [sinces.get(input.stream, WHOLE) for input in operator.inputs]
         given = result_given(operator, read)
         if given:
-            yield from _after_moments(operator.output, given)
+            yield from after_moments(operator.output, given)
         sinces |= dict.fromkeys(operator.outputs, since_behind(operator, read))
-
-
-def _after_moments(shape: Shape, moments: Moments) -> Iterator[Filter]:
-    for column, since_us in moments.items():
-        since = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=since_us)
-        counts = Call(">", (Column(column), Literal(since)))
-        yield Filter("since", Input("rows", shape), counts)
 
 
 def _split(
@@ -158,38 +156,6 @@ def _split(
     return operators, None, ()
 
 
-def _first_not_evaluated(operators: tuple[Operator, ...]) -> str | None:
-    for operator in operators:
-        if isinstance(operator, Filter):
-            expressions: tuple[Expression, ...] = (operator.predicate,)
-        else:
-            assert isinstance(operator, Map)
-            expressions = tuple(expression for _, expression in operator.columns)
-        for expression in expressions:
-            if not can_evaluate(expression, operator.inputs[0].schema):
-                return to_sql(expression)
-    return None
-
-
-def _first_computed_time(before: tuple[Operator, ...], aggregate: Aggregate) -> str | None:
-    """The first time that is computed before windows are closed, other than as a key."""
-    made = [
-        (expression, operator.input.schema)
-        for operator in before
-        if isinstance(operator, Map)
-        for _, expression in operator.columns
-    ]
-    made += [
-        (argument, aggregate.input.schema)
-        for _, call in aggregate.aggregates
-        for argument in call.arguments
-    ]
-    for expression, schema in made:
-        if not isinstance(expression, Column) and type_of(expression, schema) in _TIMES:
-            return to_sql(expression)
-    return None
-
-
 def _plan(
     fragment: Fragment,
     before: tuple[Operator, ...],
@@ -197,7 +163,7 @@ def _plan(
     after: tuple[Operator, ...],
 ) -> WindowPlan | NotLight:
     first = (before[0] if before else aggregate).inputs[0]
-    columns, conditions = _inline(before, first.schema)
+    columns, conditions = inline(before, first.schema)
     event_time = aggregate.input.shape.event_time
     assert event_time is not None
     calls = []
@@ -206,42 +172,18 @@ def _plan(
         kind = kind_of(call.function, types)
         if kind is None:
             return NotLight(f"kernels cannot compute {call.sql()}")
-        arguments = tuple(_substitute(argument, columns) for argument in call.arguments)
+        arguments = tuple(substitute(argument, columns) for argument in call.arguments)
         calls.append(PlannedCall(name, kind, arguments))
-    keys = tuple((name, _substitute(key, columns)) for name, key in aggregate.keys)
+    keys = tuple((name, substitute(key, columns)) for name, key in aggregate.keys)
     return WindowPlan(
         fragment.name,
         fragment.inputs[0],
         first.schema,
         conditions,
-        _substitute(Column(event_time), columns),
+        substitute(Column(event_time), columns),
         aggregate.window,
         keys,
         tuple(calls),
         aggregate,
         after,
     )
-
-
-def _inline(
-    operators: tuple[Operator, ...], schema: Schema
-) -> tuple[Columns, tuple[Expression, ...]]:
-    """What filters and maps make of the input: each column, and what must hold, over the input."""
-    columns: Columns = {field.name.lower(): Column(field.name) for field in schema}
-    conditions: list[Expression] = []
-    for operator in operators:
-        if isinstance(operator, Filter):
-            conditions += conjuncts(_substitute(operator.predicate, columns))
-        elif isinstance(operator, Map):
-            columns = {
-                name.lower(): _substitute(expression, columns)
-                for name, expression in operator.columns
-            }
-    return columns, tuple(conditions)
-
-
-def _substitute(expression: Expression, columns: Columns) -> Expression:
-    def replace(part: Expression) -> Expression | None:
-        return columns[part.name.lower()] if isinstance(part, Column) else None
-
-    return transform(expression, replace)

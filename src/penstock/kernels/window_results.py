@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,7 @@ from penstock.feeds.arrow import ARROW_TYPES, arrow_schema
 from penstock.kernels.expressions import evaluate
 from penstock.kernels.partials import END, MEMBER, START, StateShape
 from penstock.kernels.window_plan import WindowPlan
-from penstock.model.operators import WINDOW_END, WINDOW_START, Filter, Map
+from penstock.model.operators import WINDOW_END, WINDOW_START, Filter, Map, Operator
 from penstock.model.types import DataType
 
 
@@ -49,13 +49,18 @@ def _give(plan: WindowPlan, rows: pa.Table) -> pa.Table:
     for at, call in enumerate(plan.calls):
         columns[call.name] = rows.column(f"result_{at}")
     result = pa.table(columns).cast(arrow_schema(plan.aggregate.output.schema))
-    for operator in plan.after:
+    return apply_operators(plan.after, result)
+
+
+def apply_operators(operators: Iterable[Operator], rows: pa.Table) -> pa.Table:
+    """What filters and maps make of some rows."""
+    for operator in operators:
         if isinstance(operator, Filter):
-            met = evaluate(operator.predicate, result, operator.input.schema)
-            result = result.filter(pc.fill_null(met, False))
+            met = evaluate(operator.predicate, rows, operator.input.schema)
+            rows = rows.filter(pc.fill_null(met, False))
         elif isinstance(operator, Map):
-            result = _map(operator, result)
-    return result
+            rows = _map(operator, rows)
+    return rows
 
 
 def _map(operator: Map, rows: pa.Table) -> pa.Table:

@@ -42,6 +42,11 @@ class FragmentFolder:
         """Where those who run it as a light fragment say so."""
         return self.path / "claims"
 
+    @property
+    def runs(self) -> Path:
+        """Where the sorted runs of a join lie, all of which can be made again."""
+        return self.path / "runs"
+
     def engine(self, choice: EngineName) -> EngineName:
         """How the fragment is run: as it was when it first ran, now by ``choice`` if never."""
         path = self.path / "engine"
@@ -106,6 +111,7 @@ class FragmentFolder:
     def finish(self) -> None:
         """Marks that the fragment's inputs have ended and everything is out."""
         write_text(self.path / "finished", "")
+        shutil.rmtree(self.runs, ignore_errors=True)
 
     def rows_in(self) -> dict[str, int]:
         """Rows read so far, by all its owners, and the last batch counted."""

@@ -19,7 +19,7 @@ from penstock.channels.ingest.thread import IngestThread
 from penstock.channels.writer import Writer
 from penstock.errors import PenstockError, RunError
 from penstock.kernels.engine_choice import choose_engine
-from penstock.kernels.window_plan import WindowPlan
+from penstock.kernels.planning import LightPlan
 from penstock.model.beginnings import Reread
 from penstock.model.engines import EngineName
 from penstock.model.fragments import Fragment
@@ -140,7 +140,7 @@ class Node:
         """Whether a fragment is, or would be, a member of this node's bundle."""
         return self._light_plan(network, fragment) is not None
 
-    def _light_plan(self, network: Network, fragment: Fragment) -> WindowPlan | None:
+    def _light_plan(self, network: Network, fragment: Fragment) -> LightPlan | None:
         """How to run a fragment light; None if it is a query of its own."""
         choice = choose_engine(network, fragment, self._options.engine)
         if self._state.fragment(fragment.name).engine(choice.engine) == "native":
@@ -204,7 +204,7 @@ class Node:
             raise
 
     def _start_light(
-        self, network: Network, fragment: Fragment, plan: WindowPlan, epoch: int
+        self, network: Network, fragment: Fragment, plan: LightPlan, epoch: int
     ) -> None:
         folder = self._state.fragment(fragment.name)
         # First of all: from here on nothing that a former owner does counts any more.

@@ -107,6 +107,7 @@ class World:
             f"log_{next(self._names)}",
             lambda name: self.folder / "claims" / name,
             lambda _: self.feed.channel,
+            lambda name: self.folder / "runs" / name,
             deliver=self._take,
             on_step=on_step,
         )

@@ -19,7 +19,7 @@ from penstock.spark.bundles.bundle import Delivery
 from penstock.spark.bundles.bundle_log import Given, Member
 from penstock.spark.bundles.light_run import LightRun
 from penstock.spark.bundles.messengers import Messengers
-from penstock.spark.bundles.running import Running
+from penstock.spark.bundles.running import InputPosition, Running
 from penstock.spark.fragment_folder import FragmentFolder
 from penstock.spark.sinks.batch import Batch, Rows
 from penstock.spark.sinks.channel_sink import ChannelSink
@@ -84,7 +84,8 @@ class Place:
         rows = pa.table({"at": [10**15], "n": [100 * batch_id + number]})
         rows = rows.cast(pa.schema([("at", pa.timestamp("us", "UTC")), ("n", pa.int64())]))
         rows = rows.cast(arrow_schema(plan.output.schema))
-        running = Running(Member(number, name, 1), plan, None, 0, ended=ended)
+        position = InputPosition(plan.streams[0], None, 0, 0, ended=ended)
+        running = Running(Member(number, name, 1), plan, (position,))
         return Delivery(running, Given(batch_id, rows, 5.0))
 
     def counts(self, name: str) -> list[int]:

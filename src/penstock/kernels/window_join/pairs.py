@@ -99,7 +99,7 @@ def _match(
 
 
 def _as(column: pa.Array, type: pa.DataType) -> pa.Array:
-    return column if column.type == type else column.cast(type)
+    return column if column.type == type else column.cast(type, safe=False)
 
 
 def _compare(keys: pa.Array, others: pa.Array) -> Flags:

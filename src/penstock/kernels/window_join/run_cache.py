@@ -7,21 +7,36 @@ that whoever needs it finds it or makes it anew, and two tasks that make it at o
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TypeAlias
 
 from penstock.kernels.window_join.ranges import BatchRange
 from penstock.kernels.window_join.run_files import read_run, write_run
 from penstock.kernels.window_join.runs import SortedRun
 
+Look: TypeAlias = tuple[int, int, int]
+"""Of a file: which one it is, how large, and when it was last written to."""
+
+
+def _look(path: Path) -> Look | None:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
 
 class RunCache:
     """Runs by side and range of batches; with a folder, mapped from files there.
 
-    A file that is damaged counts as lost: it is removed, and ``damaged`` counts it.
+    A file that is damaged counts as lost: it is removed, and ``damaged`` counts it. Files are
+    never written to, so one that looks otherwise than when it was opened is read again.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
         self._open: dict[tuple[str, BatchRange], SortedRun] = {}
+        self._looks: dict[tuple[str, BatchRange], Look] = {}
+        self._asked: set[tuple[str, BatchRange]] = set()
         self.made = 0
         self.damaged = 0
         if folder is not None:
@@ -29,29 +44,35 @@ class RunCache:
 
     def get(self, side: str, batches: BatchRange) -> SortedRun | None:
         """The run, if it is here."""
-        run = self._open.get((side, batches))
-        if run is None and (path := self._path(side, batches)) is not None and path.exists():
+        key, path = (side, batches), self._path(side, batches)
+        self._asked.add(key)
+        if path is None:
+            return self._open.get(key)
+        look = _look(path)
+        if look is None or self._looks.get(key) != look:
+            self._forget(key)
+        if look is not None and key not in self._open:
             run = read_run(path)
             if run is None:
                 path.unlink(missing_ok=True)
                 self.damaged += 1
-            else:
-                self._open[side, batches] = run
-        return run
+                return None
+            self._open[key], self._looks[key] = run, look
+        return self._open.get(key)
 
     def put(self, side: str, batches: BatchRange, run: SortedRun) -> SortedRun:
         """Keeps a run that was made; what is kept, which is mapped from its file if it has one."""
         self.made += 1
         path = self._path(side, batches)
-        if path is not None:
-            write_run(run, path)
-            run = read_run(path) or run
-        self._open[side, batches] = run
-        return run
+        if path is None:
+            self._open[side, batches] = run
+            return run
+        write_run(run, path)
+        return self.get(side, batches) or run
 
     def drop(self, side: str, batches: BatchRange) -> None:
         """Lets go of a run that a larger one has replaced."""
-        self._open.pop((side, batches), None)
+        self._forget((side, batches))
         if (path := self._path(side, batches)) is not None:
             path.unlink(missing_ok=True)
 
@@ -61,6 +82,17 @@ class RunCache:
         for batches in known | self._on_disk(side):
             if batches.stop <= first:
                 self.drop(side, batches)
+
+    def close_unused(self) -> None:
+        """Closes the runs that nobody has asked for since this was last called."""
+        if self._folder is not None:
+            for key in [key for key in self._open if key not in self._asked]:
+                self._forget(key)
+        self._asked.clear()
+
+    def _forget(self, key: tuple[str, BatchRange]) -> None:
+        self._open.pop(key, None)
+        self._looks.pop(key, None)
 
     def size_bytes(self) -> int:
         """What the runs that are open here take."""

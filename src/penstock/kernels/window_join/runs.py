@@ -116,7 +116,9 @@ def key_columns(rows: pa.RecordBatch, layout: RunLayout) -> list[pa.Array]:
     """The keys as the types in which both sides compare them."""
     pairs = zip(layout.keys, layout.types, strict=True)
     columns = ((rows.column(key), type) for key, type in pairs)
-    return [column if column.type == type else column.cast(type) for column, type in columns]
+    return [
+        column if column.type == type else column.cast(type, safe=False) for column, type in columns
+    ]
 
 
 def group_bits(groups: int) -> int:

@@ -58,10 +58,27 @@ class SideWindow:
             for half in batches.halves:
                 yield from self._collect(half, first)
 
+    def add(self, number: int, rows: pa.Table) -> SortedRun:
+        """Makes the run of a batch whose rows are at hand."""
+        run = SortedRun.of(rows, self._layout)
+        return self._cache.put(self._name, BatchRange(number, number + 1), run)
+
+    def missing(self, first: int, stop: int) -> list[int]:
+        """The batches whose rows would have to be read for the runs of this window."""
+        return [number for batches in cover(first, stop) for number in self._lack(batches, first)]
+
+    def _lack(self, batches: BatchRange, first: int) -> Iterator[int]:
+        if batches.stop <= first or self._cache.get(self._name, batches) is not None:
+            return
+        if batches.is_single:
+            yield batches.start
+        else:
+            for half in batches.halves:
+                yield from self._lack(half, first)
+
     def _make(self, batches: BatchRange) -> SortedRun:
         if batches.is_single:
-            run = SortedRun.of(self._batches.read(batches.start), self._layout)
-            return self._cache.put(self._name, batches, run)
+            return self.add(batches.start, self._batches.read(batches.start))
         halves = [self._cache.get(self._name, half) or self._make(half) for half in batches.halves]
         run = self._cache.put(self._name, batches, SortedRun.merge(*halves))
         for half in batches.halves:

@@ -17,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
@@ -25,19 +26,23 @@ from pyspark.sql import SparkSession
 
 from penstock.channels.channel import Channel
 from penstock.feeds.arrow import arrow_schema
+from penstock.kernels.join_plan import JoinPlan
 from penstock.kernels.member_state import MemberState, open_state
 from penstock.kernels.partials import MEMBER, StateShape
+from penstock.kernels.planning import LightPlan
 from penstock.kernels.window_plan import WindowPlan
 from penstock.kernels.window_results import give_results
 from penstock.kernels.window_state import MemberTime, MemberWindows
 from penstock.model.beginnings import InputStart
 from penstock.spark.bundles.bundle_log import BundleLog, Entry, Given, Handed, Member
+from penstock.spark.bundles.joins.join_rounds import JoinRounds
 from penstock.spark.bundles.membership import Claim, FormerLogs, Membership
 from penstock.spark.bundles.round_reading import OnStep, Round, RoundReader, RoundWork, Where
-from penstock.spark.bundles.running import Running, begin_running, places_of
+from penstock.spark.bundles.running import InputPosition, Running, begin_running, places_of
 from penstock.spark.sources.channel_reader import let_go_of
 
 _SMALLEST_SNAPSHOT = 4 << 20
+NOWHERE: Mapping[str, InputStart] = MappingProxyType({})
 
 
 def _no_step(name: str) -> None:
@@ -76,11 +81,11 @@ class Bundle:
     """All light fragments of one node.
 
     ``logs`` is shared by all nodes and holds every node's log; ``name`` is that of this node's,
-    which no other process may ever write. ``claims_of`` says where the claims on a member lie, and
-    ``channel_of`` where a stream does. ``deliver`` takes what members give after it is committed;
-    one for which that goes wrong does not go on until it is resumed.
-    ``on_step`` is called after every step by which something becomes visible
-    on disk. Not for several threads at once.
+    which no other process may ever write. ``claims_of`` says where the claims on a member lie,
+    ``runs_of`` where the sorted runs of a join do, and ``channel_of`` where a stream does.
+    ``deliver`` takes what members give after it is committed; one for which that goes wrong does
+    not go on until it is resumed. ``on_step`` is called after every step by which something becomes
+    visible on disk. Not for several threads at once.
     """
 
     def __init__(
@@ -90,6 +95,7 @@ class Bundle:
         name: str,
         claims_of: Callable[[str], Path],
         channel_of: Callable[[str], Channel],
+        runs_of: Callable[[str], Path],
         max_rows: int = 250_000,
         deliver: Deliver = _nowhere,
         on_step: OnStep = _no_step,
@@ -98,6 +104,7 @@ class Bundle:
         self._claims_of = claims_of
         self._channel_of = channel_of
         self._reader = RoundReader(session, channel_of, max_rows, on_step)
+        self._joins = JoinRounds(session, channel_of, runs_of, max_rows, on_step)
         self._deliver = deliver
         self._on_step = on_step
         self._logs = FormerLogs(logs)
@@ -116,7 +123,7 @@ class Bundle:
         self._numbers = 0
         self._bytes_since_snapshot = 0
         self._snapshot_bytes = _SMALLEST_SNAPSHOT
-        self._told: dict[int, Where] = {}
+        self._told: dict[int, tuple[InputPosition, ...]] = {}
         self.failed: dict[str, BaseException] = {}
         """What went wrong with members that rest because of it."""
 
@@ -127,32 +134,32 @@ class Bundle:
 
     @property
     def state_rows(self) -> dict[str, int]:
-        """How many partial aggregates are kept for each member that has any."""
+        """How many partial aggregates, or rows of windows, each member keeps, if any."""
         counts = np.zeros(max(1, self._numbers), np.int64)
         for state in self._states.values():
             state.count_members(counts)
-        return {
+        kept = {
             running.member.name: int(counts[number])
             for number, running in self._running.items()
             if counts[number]
         }
+        return kept | self._joins.window_rows(self._running)
 
-    def arrive(self, plan: WindowPlan, epoch: int, begin: InputStart | None = None) -> Arrival:
+    def arrive(
+        self, plan: LightPlan, epoch: int, begins: Mapping[str, InputStart] = NOWHERE
+    ) -> Arrival:
         """Takes a member from its former owner, for :meth:`admit`; others may go on meanwhile.
 
-        One that nobody has run begins where ``begin`` says, with the oldest batch kept if it says
-        nothing.
+        One that nobody has run begins where ``begins`` says for each stream, with the oldest batch
+        kept if it says nothing.
         """
         membership = self.membership(plan.name)
         number = membership.claim(epoch, self._name)
         self._on_step("claimed")
         handed = membership.take_from_former(number)
         self._on_step("taken")
-        channel = self._channel_of(plan.stream)
-        member = Member(-1, plan.name, epoch)
-        if handed is None:
-            return Arrival(begin_running(member, plan, begin, channel))
-        return _arrival(handed, begin_running(member, plan, begin, channel))
+        begun = begin_running(Member(-1, plan.name, epoch), plan, begins, self._channel_of)
+        return Arrival(begun) if handed is None else _arrival(handed, begun)
 
     def admit(self, arrival: Arrival) -> None:
         """Runs a member from the next round on."""
@@ -161,19 +168,20 @@ class Bundle:
         running = arrival.running
         running = replace(running, member=replace(running.member, number=number))
         states = tuple(_renumbered(table, number) for table in arrival.states)
-        self._channel_of(running.plan.stream).register(running.plan.name)
+        for stream in running.plan.streams:
+            self._channel_of(stream).register(running.plan.name)
         # One that left and comes back is waited for no longer.
         self._handed = [member for member in self._handed if member.name != running.member.name]
         self._running[number] = running
         self._adopting[number] = Arrival(running, states, arrival.last)
         for table in states:
-            self._state_of(StateShape.of(running.plan)).add(table)
+            self._state_of(_shape_of(running)).add(table)
         if arrival.last is not None:
             self._hand_out([Delivery(running, arrival.last)])
 
-    def add(self, plan: WindowPlan, epoch: int, begin: InputStart | None = None) -> None:
+    def add(self, plan: LightPlan, epoch: int, begins: Mapping[str, InputStart] = NOWHERE) -> None:
         """Takes a member in from the next round on, where its former owner left off."""
-        self.admit(self.arrive(plan, epoch, begin))
+        self.admit(self.arrive(plan, epoch, begins))
 
     def release(self, name: str) -> None:
         """Leaves a member out after the next round; its state then lies in the log for others."""
@@ -201,6 +209,7 @@ class Bundle:
         work = RoundWork(dict(self._running))
         for (channel, start), numbers in self._places().items():
             self._fail(self._reader.read(work, channel, start, numbers))
+        self._fail(self._joins.read(work, self._joining()))
         self._complete(work)
         self._share_time(work, 1_000 * (time.perf_counter() - began_s))
         return work.report
@@ -219,13 +228,25 @@ class Bundle:
             raise
 
     def _places(self) -> dict[Where, list[int]]:
-        """Members by the channel they read and the batch they need next."""
+        """Members that read one stream, by the channel and the batch they need next."""
         found: dict[Where, list[int]] = defaultdict(list)
         for number, running in self._running.items():
-            rests = number in self._resting or running.member.name in self.failed
-            if not running.ended and not rests:
-                found[running.channel, running.next].append(number)
+            if isinstance(running.plan, WindowPlan) and self._takes_part(number, running):
+                position = running.inputs[0]
+                found[position.channel, position.next].append(number)
         return found
+
+    def _joining(self) -> list[int]:
+        """Members that join two streams."""
+        return [
+            number
+            for number, running in self._running.items()
+            if isinstance(running.plan, JoinPlan) and self._takes_part(number, running)
+        ]
+
+    def _takes_part(self, number: int, running: Running) -> bool:
+        rests = number in self._resting or running.member.name in self.failed
+        return not running.ended and not rests
 
     def _fail(self, errors: Mapping[int, BaseException]) -> None:
         self.failed |= {
@@ -246,8 +267,12 @@ class Bundle:
 
     def _close(self, work: RoundWork) -> dict[int, pa.Table]:
         windows = self._windows(work.reached)
-        plans = {number: running.plan for number, running in self._running.items()}
-        results: dict[int, pa.Table] = {}
+        plans = {
+            number: running.plan
+            for number, running in self._running.items()
+            if isinstance(running.plan, WindowPlan)
+        }
+        results = dict(work.joined)
         for shape, state in self._states.items():
             closed = state.close(windows)
             if closed is not None:
@@ -283,6 +308,7 @@ class Bundle:
                 running.plan.window, running.watermark_us, reached[number].watermark_us
             )
             for number, running in self._running.items()
+            if isinstance(running.plan, WindowPlan)
         }
         return MemberWindows.of(members, self._numbers)
 
@@ -385,14 +411,20 @@ class Bundle:
     def advance(self) -> None:
         """Tells the channels what members do not need any more."""
         for number, running in self._running.items():
-            place = (running.channel, running.next)
-            if self._told.get(number) == place:
+            if self._told.get(number) == running.inputs:
                 continue
-            self._told[number] = place
-            self._channel_of(running.channel).advance(running.member.name, running.next)
-            begin = running.begin
-            if begin is not None and begin.before is not None and not running.before:
-                let_go_of(self._channel_of(begin.before), running.member.name)
+            self._told[number] = running.inputs
+            name = running.member.name
+            if isinstance(running.plan, JoinPlan):
+                # First: what was read may be freed as soon as that is known.
+                for channel, first in running.needs().items():
+                    self._channel_of(channel).keep_window(name, first)
+            for channel, following in running.reads().items():
+                self._channel_of(channel).advance(name, following)
+            for position in running.inputs:
+                begin = position.begin
+                if begin is not None and begin.before is not None and not position.before:
+                    let_go_of(self._channel_of(begin.before), name)
 
     def _nobody_waits(self) -> bool:
         """Whether every member that left has begun elsewhere: its state may then go."""
@@ -427,11 +459,11 @@ class Bundle:
             for number in pc.unique(table.column(MEMBER)).to_pylist():
                 if number in self._running:
                     own = table.filter(pc.equal(table.column(MEMBER), number))
-                    self._state_of(StateShape.of(former[number].plan)).add(own)
+                    self._state_of(_shape_of(former[number])).add(own)
         for number, arrival in self._adopting.items():
             self._running[number] = arrival.running
             for table in arrival.states:
-                self._state_of(StateShape.of(arrival.running.plan)).add(table)
+                self._state_of(_shape_of(arrival.running)).add(table)
         # The last round may be committed and not delivered; twice does no harm.
         last = known.given.items()
         self._hand_out(
@@ -455,6 +487,7 @@ class Bundle:
     def close(self) -> None:
         """Lets go of the log; what is in it stays for whoever goes on."""
         self._reader.close()
+        self._joins.close()
         os.close(self._lock)
 
     def forget_former_logs(self) -> None:
@@ -473,7 +506,12 @@ def _arrival(handed: Handed, running: Running) -> Arrival:
     return Arrival(running, handed.states, handed.last)
 
 
-def _no_rows(plan: WindowPlan) -> pa.Table:
+def _shape_of(running: Running) -> StateShape:
+    assert isinstance(running.plan, WindowPlan), "what a join keeps lies in channels"
+    return StateShape.of(running.plan)
+
+
+def _no_rows(plan: LightPlan) -> pa.Table:
     return arrow_schema(plan.output.schema).empty_table()
 
 

@@ -54,18 +54,35 @@ class Member:
 
 @dataclass(frozen=True)
 class InputPlace:
-    """How far some members have come in their input: the next batch, and the time it tells.
+    """How far a member has come in one of its inputs: the next batch, and the time it tells.
 
-    ``rows`` is how many they read in the round that brought them there. ``before`` says that the
-    next batch lies in the channel of rows made again.
+    ``first`` is the oldest batch that it still needs. ``before`` says that the next batch lies in
+    the channel of rows made again.
     """
 
     next: int
+    first: int
     watermark_us: int | None
     ended: bool
+    before: bool = False
+
+
+@dataclass(frozen=True)
+class MemberPlace:
+    """Where some members stand in their inputs, which they have in the order of their plans.
+
+    ``rows`` is how many they read in the round that brought them there.
+    """
+
+    inputs: tuple[InputPlace, ...]
     members: tuple[int, ...]
     rows: int = 0
-    before: bool = False
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any]) -> MemberPlace:
+        """The place that ``dataclasses.asdict`` has made a record of."""
+        inputs = tuple(InputPlace(**place) for place in record["inputs"])
+        return cls(inputs, tuple(record["members"]), record["rows"])
 
 
 @dataclass(frozen=True)
@@ -78,7 +95,7 @@ class Entry:
     fenced them. ``arrived_s``: when the oldest of the rows it read entered the system.
     """
 
-    places: tuple[InputPlace, ...] = ()
+    places: tuple[MemberPlace, ...] = ()
     adopted: tuple[Member, ...] = ()
     released: tuple[int, ...] = ()
     gives: tuple[int, ...] = ()
@@ -105,10 +122,7 @@ class Entry:
         head: dict[str, Any] = file.header
         given = len(head["gives"])
         return cls(
-            places=tuple(
-                InputPlace(**{**place, "members": tuple(place["members"])})
-                for place in head["places"]
-            ),
+            places=tuple(map(MemberPlace.from_record, head["places"])),
             adopted=tuple(Member(**member) for member in head["adopted"]),
             released=tuple(head["released"]),
             gives=tuple(head["gives"]),
@@ -136,7 +150,7 @@ class Handed:
     """
 
     member: Member
-    place: InputPlace | None
+    place: MemberPlace | None
     states: tuple[pa.Table, ...]
     last: Given | None = None
 
@@ -146,7 +160,7 @@ class Known:
     """What a log comes to: who is in it, how far each is, the state of all, and who has left."""
 
     members: dict[int, Member] = field(default_factory=dict)
-    places: dict[int, InputPlace] = field(default_factory=dict)
+    places: dict[int, MemberPlace] = field(default_factory=dict)
     states: list[pa.Table] = field(default_factory=list)
     given: dict[int, Given] = field(default_factory=dict)
     handed: list[Handed] = field(default_factory=list)

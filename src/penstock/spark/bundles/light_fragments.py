@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from penstock.channels.durable import claimed
 from penstock.channels.writer import Writer
 from penstock.errors import PenstockError, RunError
-from penstock.kernels.window_plan import WindowPlan
+from penstock.kernels.planning import LightPlan
 from penstock.model.fragments import Fragment
 from penstock.model.measurements import FragmentStatus
 from penstock.spark.bundles.backlog import Backlog, Unread
@@ -66,6 +66,7 @@ class LightFragments:
             name,
             self._claims_of,
             state.channel,
+            self._runs_of,
             max_rows,
             self._deliver,
         )
@@ -83,6 +84,9 @@ class LightFragments:
     def _claims_of(self, name: str) -> Path:
         return self._state.fragment(name).claims
 
+    def _runs_of(self, name: str) -> Path:
+        return self._state.fragment(name).runs
+
     @property
     def idle_s(self) -> float:
         """How long ago a round last had rows; infinite if none ever had."""
@@ -96,7 +100,7 @@ class LightFragments:
     def start(
         self,
         fragment: Fragment,
-        plan: WindowPlan,
+        plan: LightPlan,
         epoch: int,
         sinks: Sequence[BatchSink],
         output: Writer | None,
@@ -104,9 +108,8 @@ class LightFragments:
     ) -> None:
         """Runs a fragment from where its former owner has come to."""
         folder = self._state.fragment(fragment.name)
-        begin = fragment.beginning.inputs.get(plan.stream)
         self._arrived_s = time.monotonic()
-        arrival = self._bundle.arrive(plan, epoch, begin)
+        arrival = self._bundle.arrive(plan, epoch, fragment.beginning.inputs)
         member = arrival.running.member
         run = LightRun(
             fragment, plan, epoch, folder, sinks, output, round_us, member.rows_in, member.rows_out
@@ -201,9 +204,12 @@ class LightFragments:
         running = run.running
         if running is None or running.ended:
             return Unread()
-        unread = self._backlog.behind(running.channel, running.next)
-        if running.before and running.begin is not None:
-            unread += self._backlog.behind(running.plan.stream, running.begin.next)
+        unread = Unread()
+        for channel, following in running.reads().items():
+            unread += self._backlog.behind(channel, following)
+        for position in running.inputs:
+            if position.before and position.begin is not None:
+                unread += self._backlog.behind(position.stream, position.begin.next)
         return unread
 
     def take_latencies_s(self) -> list[float]:
@@ -306,14 +312,12 @@ class LightFragments:
             self._looked_s = now_s
             self._bundle.advance()
             self._state_rows = self._bundle.state_rows
-            for stream in {run.plan.stream for run in tuple(self._runs.values())}:
-                reading = [
-                    running.next
-                    for running in self._bundle.members.values()
-                    if running.channel == stream
-                ]
-                if reading:
-                    self._backlog.free(stream, min(reading))
+            reading: dict[str, int] = {}
+            for running in self._bundle.members.values():
+                for channel, following in running.reads().items():
+                    reading[channel] = min(following, reading.get(channel, following))
+            for channel, following in reading.items():
+                self._backlog.free(channel, following)
         if now_s - self._arrived_s > _FORGET_AFTER_S:
             self._arrived_s = now_s
             self._bundle.forget_former_logs()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from penstock.channels.shared_round import SharedBatch
 from penstock.channels.writer import Writer
-from penstock.kernels.window_plan import WindowPlan
+from penstock.kernels.planning import LightPlan
 from penstock.model.fragments import Fragment
 from penstock.model.measurements import FragmentStatus
 from penstock.spark.bundles.bundle import Delivery, Round
@@ -42,7 +42,7 @@ class LightRun:
     """
 
     fragment: Fragment
-    plan: WindowPlan
+    plan: LightPlan
     epoch: int
     folder: FragmentFolder
     sinks: Sequence[BatchSink]

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from penstock.channels.channel import Channel
 from penstock.channels.manifest import Manifest
 from penstock.kernels.partials import StateShape
+from penstock.kernels.window_plan import WindowPlan
 from penstock.spark.bundles.job import RoundJob
 from penstock.spark.bundles.running import Running
 from penstock.spark.sources.channel_reader import check_file
@@ -42,12 +43,20 @@ class Round:
 
 @dataclass
 class RoundWork:
-    """A round under way: how far members have come by it, and what they keep of its rows."""
+    """A round under way: how far members have come by it, and what they keep of its rows.
+
+    ``joined`` are the rows that joins give.
+    """
 
     reached: dict[int, Running]
     report: Round = field(default_factory=Round)
     partials: Partials = field(default_factory=lambda: defaultdict(list))
+    joined: dict[int, pa.Table] = field(default_factory=dict)
     job_ms: dict[int, float] = field(default_factory=lambda: defaultdict(float))
+
+    def note(self, manifests: Iterable[Manifest]) -> None:
+        """Takes note of batches that the round has read."""
+        _report(self.report, list(manifests))
 
 
 class RoundReader:
@@ -86,7 +95,7 @@ class RoundReader:
         rows = sum(manifest.rows for manifest in manifests)
         failed = self._compute(work, files, rows, numbers) if files else {}
         self._on_step("computed")
-        _report(work.report, manifests)
+        work.note(manifests)
         spent_ms = 1_000 * (time.perf_counter() - began_s)
         for number in numbers:
             work.job_ms[number] += spent_ms / len(numbers)
@@ -152,7 +161,8 @@ class RoundReader:
         if members not in self._jobs:
             for outdated in [other for other in self._jobs if other & members]:
                 self._jobs.pop(outdated).close()
-            plans = {number: running[number].plan for number in sorted(members)}
+            planned = ((number, running[number].plan) for number in sorted(members))
+            plans = {number: plan for number, plan in planned if isinstance(plan, WindowPlan)}
             self._jobs[members] = RoundJob(self._session, plans)
         return self._jobs[members]
 

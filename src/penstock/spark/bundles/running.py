@@ -1,56 +1,51 @@
-"""A member of a bundle at work: what it computes, and how far it has come in its input."""
+"""A member of a bundle at work: what it computes, and how far it has come in its inputs."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from penstock.channels.channel import Channel
 from penstock.channels.manifest import END_OF_TIME_US, Manifest
-from penstock.kernels.window_plan import WindowPlan
+from penstock.kernels.planning import LightPlan
 from penstock.kernels.window_state import LONG_AGO_US
 from penstock.model.beginnings import InputStart
-from penstock.spark.bundles.bundle_log import InputPlace, Member
+from penstock.spark.bundles.bundle_log import InputPlace, Member, MemberPlace
 
 _AFTER_ALL_US = 2**62
 """Later than the end of any window."""
 
 
 @dataclass(frozen=True)
-class Running:
-    """A member, its plan, and its place.
+class InputPosition:
+    """How far a member has come in one of the streams that it reads.
 
     ``next`` is the first batch it has not read: of the channel ``begin.before`` while ``before``
-    holds, of its stream's channel afterwards. ``rows`` is what the round under way has read.
+    holds, of the stream's channel afterwards. ``first`` is the oldest batch that it still needs.
     """
 
-    member: Member
-    plan: WindowPlan
+    stream: str
     begin: InputStart | None
     next: int
+    first: int
     watermark_us: int = LONG_AGO_US
     ended: bool = False
     before: bool = False
-    rows: int = 0
-
-    @property
-    def has_time(self) -> bool:
-        """Whether anything is known yet about how far its time has come."""
-        return self.watermark_us != LONG_AGO_US
 
     @property
     def channel(self) -> str:
-        """The name of the channel that its next batch lies in."""
+        """The name of the channel that the next batch lies in."""
         if not self.before:
-            return self.plan.stream
+            return self.stream
         assert self.begin is not None and self.begin.before is not None
         return self.begin.before
 
-    def after(self, manifests: Sequence[Manifest]) -> Running:
-        """The member once it has read these batches of its channel."""
+    def after(self, manifests: Sequence[Manifest]) -> InputPosition:
+        """The position behind these batches of the channel; none of them is needed any more."""
+        if not manifests:
+            return self
         last = manifests[-1]
-        rows = self.rows + sum(manifest.rows for manifest in manifests)
         given = (manifest.watermark_us for manifest in manifests)
         told = [watermark_us for watermark_us in given if watermark_us is not None]
         is_over = last.ended
@@ -60,26 +55,73 @@ class Running:
             assert self.begin is not None
             is_over = (last.watermark_us or 0) >= END_OF_TIME_US
             following, before = self.begin.next, False
-        watermark_us = _AFTER_ALL_US if is_over else max([self.watermark_us, *told])
         return replace(
             self,
             next=following,
-            watermark_us=watermark_us,
+            first=following,
+            watermark_us=_AFTER_ALL_US if is_over else max([self.watermark_us, *told]),
             ended=is_over,
             before=before,
-            rows=rows,
         )
 
-    def at(self, place: InputPlace) -> Running:
-        """The member at a place that a log tells."""
-        watermark_us = LONG_AGO_US if place.watermark_us is None else place.watermark_us
+    def at(self, place: InputPlace) -> InputPosition:
+        """The position that a log tells."""
         return replace(
             self,
             next=place.next,
-            watermark_us=watermark_us,
+            first=place.first,
+            watermark_us=LONG_AGO_US if place.watermark_us is None else place.watermark_us,
             ended=place.ended,
             before=place.before,
         )
+
+    @property
+    def place(self) -> InputPlace:
+        """What a log is told."""
+        watermark_us = None if self.watermark_us == LONG_AGO_US else self.watermark_us
+        return InputPlace(self.next, self.first, watermark_us, self.ended, self.before)
+
+
+@dataclass(frozen=True)
+class Running:
+    """A member, its plan, and its position in every stream of the plan.
+
+    ``rows`` is what the round under way has read.
+    """
+
+    member: Member
+    plan: LightPlan
+    inputs: tuple[InputPosition, ...]
+    rows: int = 0
+
+    @property
+    def watermark_us(self) -> int:
+        """How far its time has come: as far as that of the input which is furthest behind."""
+        return min(position.watermark_us for position in self.inputs)
+
+    @property
+    def ended(self) -> bool:
+        """Whether there is nothing more to read."""
+        return all(position.ended for position in self.inputs)
+
+    @property
+    def has_time(self) -> bool:
+        """Whether anything is known yet about how far its time has come."""
+        return self.watermark_us != LONG_AGO_US
+
+    def after(self, manifests: Sequence[Manifest]) -> Running:
+        """The member once it has read these batches of its only channel."""
+        rows = sum(manifest.rows for manifest in manifests)
+        return self.reach((self.inputs[0].after(manifests),), rows)
+
+    def reach(self, inputs: tuple[InputPosition, ...], rows: int) -> Running:
+        """The member at these positions, where so many more rows have brought it."""
+        return replace(self, inputs=inputs, rows=self.rows + rows)
+
+    def at(self, place: MemberPlace) -> Running:
+        """The member at a place that a log tells."""
+        pairs = zip(self.inputs, place.inputs, strict=True)
+        return replace(self, inputs=tuple(position.at(told) for position, told in pairs))
 
     def counted(self, rows_out: int) -> Running:
         """The member after a round that is committed, in which it gave so many rows."""
@@ -90,35 +132,55 @@ class Running:
         )
         return replace(self, member=member, rows=0)
 
+    def reads(self) -> dict[str, int]:
+        """The next batch of every channel that it reads now."""
+        return _least((position.channel, position.next) for position in self.inputs)
+
+    def needs(self) -> dict[str, int]:
+        """The oldest batch of every channel that it still needs."""
+        return _least((position.channel, position.first) for position in self.inputs)
+
+
+def _least(places: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """The least place in every channel: a stream may be joined with itself."""
+    found: dict[str, int] = {}
+    for channel, number in places:
+        found[channel] = min(number, found.get(channel, number))
+    return found
+
 
 def begin_running(
-    member: Member, plan: WindowPlan, begin: InputStart | None, channel: Channel
+    member: Member,
+    plan: LightPlan,
+    begins: Mapping[str, InputStart],
+    channel_of: Callable[[str], Channel],
 ) -> Running:
     """A member that nobody has run before, at the beginning of what it is to see."""
+    return Running(
+        member,
+        plan,
+        tuple(_begin(stream, begins.get(stream), channel_of(stream)) for stream in plan.streams),
+    )
+
+
+def _begin(stream: str, begin: InputStart | None, channel: Channel) -> InputPosition:
     if begin is None:
-        return Running(member, plan, begin, channel.oldest())
+        oldest = channel.oldest()
+        return InputPosition(stream, begin, oldest, oldest)
     if begin.before is not None:
-        return Running(member, plan, begin, 0, before=True)
-    running = Running(member, plan, begin, begin.next)
+        return InputPosition(stream, begin, 0, 0, before=True)
+    position = InputPosition(stream, begin, begin.next, begin.next)
     last = channel.manifest(begin.next - 1) if begin.next else None
     # What the batch before tells of the time, in case no other one comes.
-    return running if last is None else replace(running.after([last]), rows=0)
+    return position if last is None else position.after([last])
 
 
-def places_of(members: Iterable[Running]) -> tuple[InputPlace, ...]:
+def places_of(members: Iterable[Running]) -> tuple[MemberPlace, ...]:
     """Where members stand, those at the same place together."""
-    found: dict[tuple[int, int, bool, int, bool], list[int]] = defaultdict(list)
+    found: dict[tuple[tuple[InputPlace, ...], int], list[int]] = defaultdict(list)
     for running in members:
-        key = (running.next, running.watermark_us, running.ended, running.rows, running.before)
-        found[key].append(running.member.number)
+        inputs = tuple(position.place for position in running.inputs)
+        found[inputs, running.rows].append(running.member.number)
     return tuple(
-        InputPlace(
-            following,
-            None if watermark_us == LONG_AGO_US else watermark_us,
-            ended,
-            tuple(numbers),
-            rows,
-            before,
-        )
-        for (following, watermark_us, ended, rows, before), numbers in found.items()
+        MemberPlace(inputs, tuple(numbers), rows) for (inputs, rows), numbers in found.items()
     )

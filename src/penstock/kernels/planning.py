@@ -1,0 +1,19 @@
+"""How kernels run a fragment, whatever it is."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from penstock.kernels.join_plan import JoinPlan, plan_join
+from penstock.kernels.window_plan import NotLight, WindowPlan, plan_windows
+from penstock.model.fragments import Fragment
+from penstock.model.operators import WindowJoin
+
+LightPlan: TypeAlias = WindowPlan | JoinPlan
+
+
+def plan_fragment(fragment: Fragment) -> LightPlan | NotLight:
+    """The plan of a fragment, or why kernels cannot run it."""
+    if any(isinstance(operator, WindowJoin) for operator in fragment.operators):
+        return plan_join(fragment)
+    return plan_windows(fragment)

@@ -1,0 +1,1 @@
+"""The window join as a kernel of light fragments."""

@@ -1,0 +1,111 @@
+"""The Spark jobs of a round of one join."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark import Broadcast
+from pyspark.sql import SparkSession
+
+from penstock.channels.channel import Channel
+from penstock.feeds.arrow import arrow_schema
+from penstock.kernels.join_plan import JoinPlan
+from penstock.kernels.window_join import RunCache
+from penstock.kernels.window_join.window import SideWindow
+from penstock.model.schema import Schema
+from penstock.spark.bundles.joins.channel_batches import ChannelBatches
+from penstock.spark.bundles.joins.computed_runs import make_runs
+from penstock.spark.bundles.joins.join_task import (
+    JoinPlace,
+    JoinStep,
+    RunMissing,
+    join_bytes,
+    join_rows,
+)
+from penstock.spark.compile import compile_operator
+from penstock.spark.ddl import spark_ddl
+
+
+class JoinJob:
+    """Runs the rounds of a join; what tasks need to know of it travels once."""
+
+    def __init__(
+        self, session: SparkSession, plan: JoinPlan, left: Channel, right: Channel, runs: Path
+    ) -> None:
+        self._session = session
+        self._plan = plan
+        self._channels = (left, right)
+        self._runs = runs
+        place = JoinPlace(plan, left.folder, right.folder, runs)
+        self._place: Broadcast[JoinPlace] = session.sparkContext.broadcast(place)
+
+    def run(self, step: JoinStep) -> pa.Table:
+        """The rows of a round."""
+        self._make_runs(step, only_new=True)
+        try:
+            return self._rows(step)
+        except Exception as error:
+            if RunMissing.__name__ not in str(error):
+                raise
+            # A run that Spark made was lost or damaged.
+            self._make_runs(step, only_new=False)
+            return self._rows(step)
+
+    def _rows(self, step: JoinStep) -> pa.Table:
+        return self._finish(step) if self._plan.is_finished_by_spark else self._whole(step)
+
+    def _whole(self, step: JoinStep) -> pa.Table:
+        place = self._place
+        steps = self._session.sparkContext.parallelize([step], 1)
+        (found,) = steps.map(lambda given: join_bytes(place.value, given)).collect()
+        if not found:
+            return arrow_schema(self._plan.output.schema).empty_table()
+        return pa.ipc.open_stream(found).read_all()
+
+    def _finish(self, step: JoinStep) -> pa.Table:
+        """Rows that Spark filters and maps once they are joined."""
+        terms = self._plan.terms
+        joined = Schema(tuple(self._plan.joined[name] for name in terms.schema.names))
+        rows = self._session.range(0, 1, 1, 1).mapInArrow(
+            _joining(self._place, step), spark_ddl(joined)
+        )
+        for operator in self._plan.after:
+            (stream,) = {input.stream for input in operator.inputs}
+            (rows,) = compile_operator(self._session, operator, {stream: rows}, {}).values()
+        wanted = arrow_schema(self._plan.output.schema)
+        return rows.select(*(f"`{name}`" for name in wanted.names)).toArrow().cast(wanted)
+
+    def _make_runs(self, step: JoinStep, only_new: bool) -> None:
+        plan, terms = self._plan, self._plan.terms
+        befores = (step.before.left, step.before.right)
+        afters = (step.after.left, step.after.right)
+        sides = zip(plan.sides, (terms.left, terms.right), self._channels, strict=True)
+        for (side, joined, channel), before, after in zip(sides, befores, afters, strict=True):
+            if not side.left_to_spark:
+                continue
+            first = before.stop if only_new else before.first
+            batches = ChannelBatches(channel, side)
+            window = SideWindow(batches, terms.layout(joined), RunCache(self._runs))
+            lacking = sorted(
+                {*window.missing(first, before.stop), *window.missing(before.stop, after.stop)}
+            )
+            if lacking:
+                manifests = [batches.manifest(number) for number in lacking]
+                make_runs(self._session, plan, side, channel, self._runs, manifests)
+
+    def close(self) -> None:
+        """Lets go of what the tasks know."""
+        self._place.destroy()
+
+
+def _joining(
+    place: Broadcast[JoinPlace], step: JoinStep
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def join(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            for rows in join_rows(place.value, step):
+                yield from rows.to_batches()
+
+    return join

@@ -1,0 +1,220 @@
+"""Rounds of joins: what is new on both sides, the Spark job for it, and what is still needed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from penstock.channels.channel import Channel
+from penstock.channels.manifest import Manifest
+from penstock.kernels.join_plan import JoinPlan
+from penstock.kernels.window_join import JoinOffset, SideOffset, advance
+from penstock.kernels.window_state import LONG_AGO_US
+from penstock.spark.bundles.joins.channel_batches import ChannelBatches
+from penstock.spark.bundles.joins.join_job import JoinJob
+from penstock.spark.bundles.joins.join_task import JoinStep
+from penstock.spark.bundles.round_reading import OnStep, RoundWork
+from penstock.spark.bundles.running import InputPosition, Running
+from penstock.spark.sources.channel_reader import check_file
+
+
+@dataclass
+class _OpenJoin:
+    """A join at work here: its job, and what is known of the batches in its windows."""
+
+    plan: JoinPlan
+    job: JoinJob
+    sides: tuple[ChannelBatches, ChannelBatches]
+    taken: tuple[list[Manifest], list[Manifest]] = field(default_factory=lambda: ([], []))
+
+
+@dataclass(frozen=True)
+class _Joined:
+    rows: pa.Table | None
+    inputs: tuple[InputPosition, ...]
+    spent_ms: float
+
+
+class JoinRounds:
+    """Computes the rounds of joins, several at once if there are several.
+
+    The window of a join lies in the channels. ``runs_of`` says where the sorted runs of a member
+    lie, which are made again when they are lost.
+    """
+
+    def __init__(
+        self,
+        session: SparkSession,
+        channel_of: Callable[[str], Channel],
+        runs_of: Callable[[str], Path],
+        max_rows: int,
+        on_step: OnStep,
+    ) -> None:
+        self._session = session
+        self._channel_of = channel_of
+        self._runs_of = runs_of
+        self._max_rows = max_rows
+        self._on_step = on_step
+        self._open: dict[int, _OpenJoin] = {}
+        cores = session.sparkContext.defaultParallelism
+        self._pool = ThreadPoolExecutor(cores, thread_name_prefix="join")
+
+    def read(self, work: RoundWork, numbers: Iterable[int]) -> dict[int, BaseException]:
+        """Adds what joins give by the round to the work; what went wrong, by member."""
+        chosen = list(numbers)
+        if not chosen:
+            return {}
+        failed: dict[int, BaseException] = {}
+        attempts = [(number, work.reached[number]) for number in chosen]
+        run = map if len(attempts) == 1 else self._pool.map
+        for number, found in zip(chosen, run(self._attempt, attempts), strict=True):
+            if isinstance(found, BaseException):
+                failed[number] = found
+            elif found is not None:
+                self._take(work, number, found)
+        self._on_step("joined")
+        return failed
+
+    def _take(self, work: RoundWork, number: int, found: _Joined) -> None:
+        taken = self._open[number].taken
+        rows = sum(manifest.rows for side in taken for manifest in side)
+        work.reached[number] = work.reached[number].reach(found.inputs, rows)
+        work.job_ms[number] += found.spent_ms
+        for side in taken:
+            work.note(side)
+        if found.rows is not None and found.rows.num_rows:
+            work.joined[number] = found.rows
+
+    def _attempt(self, member: tuple[int, Running]) -> _Joined | BaseException | None:
+        try:
+            return self._round(*member)
+        except Exception as error:
+            return error
+
+    def _round(self, number: int, running: Running) -> _Joined | None:
+        """One round of a join; None if there is nothing new for it."""
+        began_s = time.perf_counter()
+        join = self._opened(number, running)
+        join.taken = self._new_batches(join, running)
+        if not any(join.taken):
+            return None
+        pairs = zip(running.inputs, join.taken, strict=True)
+        reached = tuple(
+            replace(position.after(manifests), first=position.first)
+            for position, manifests in pairs
+        )
+        before, after = _offset(running.inputs), _offset(reached)
+        has_rows = any(manifest.rows for side in join.taken for manifest in side)
+        is_due = has_rows or (join.plan.kind == "left" and before.right != after.right)
+        rows = join.job.run(JoinStep(before, after)) if is_due else None
+        moved = advance(join.plan.terms, *join.sides, before, after)
+        inputs = []
+        for position, side, batches in zip(
+            reached, (moved.left, moved.right), join.sides, strict=True
+        ):
+            inputs.append(replace(position, first=side.first))
+            batches.forget(running.inputs[len(inputs) - 1].first)
+        return _Joined(rows, tuple(inputs), 1_000 * (time.perf_counter() - began_s))
+
+    def _opened(self, number: int, running: Running) -> _OpenJoin:
+        if number not in self._open:
+            plan = running.plan
+            assert isinstance(plan, JoinPlan)
+            left, right = (self._channel_of(stream) for stream in plan.streams)
+            runs = self._runs_of(plan.name)
+            job = JoinJob(self._session, plan, left, right, runs)
+            sides = ChannelBatches(left, plan.left), ChannelBatches(right, plan.right)
+            self._open[number] = _OpenJoin(plan, job, sides)
+        return self._open[number]
+
+    def _new_batches(
+        self, join: _OpenJoin, running: Running
+    ) -> tuple[list[Manifest], list[Manifest]]:
+        """What to read of both sides, the side first whose time is behind.
+
+        So neither gets ahead of the other by more than it has to: what is ahead must be kept.
+        """
+        coming = [
+            _Coming(position, self._channel_of(position.channel)) for position in running.inputs
+        ]
+        rows = 0
+        while True:
+            waiting = [side for side in coming if side.following is not None]
+            if not waiting:
+                break
+            behind = min(waiting, key=lambda side: side.watermark_us)
+            assert behind.following is not None
+            rows += behind.following.rows
+            if rows > self._max_rows and any(side.taken for side in coming):
+                break
+            self._check(behind)
+            behind.take()
+        for side, batches in zip(coming, join.sides, strict=True):
+            for manifest in side.taken:
+                batches.note(manifest)
+        return coming[0].taken, coming[1].taken
+
+    def _check(self, side: _Coming) -> None:
+        assert side.following is not None
+        for file in side.following.files:
+            if file.rows and file.inside is None:
+                check_file(side.channel, file)
+
+    def window_rows(self, members: Mapping[int, Running]) -> dict[str, int]:
+        """How many rows lie in the windows of each join."""
+        found = {}
+        for number, join in list(self._open.items()):
+            running = members.get(number)
+            if running is None:
+                self._open.pop(number).job.close()
+                continue
+            pairs = zip(join.sides, running.inputs, strict=True)
+            found[running.member.name] = sum(
+                batches.rows(position.first, position.next) for batches, position in pairs
+            )
+        return found
+
+    def close(self) -> None:
+        """Lets go of what the tasks know."""
+        self._pool.shutdown()
+        for join in self._open.values():
+            join.job.close()
+        self._open.clear()
+
+
+class _Coming:
+    """The batches of one side that are there and not read, one after the other."""
+
+    def __init__(self, position: InputPosition, channel: Channel) -> None:
+        self.channel = channel
+        self.watermark_us = position.watermark_us
+        self.taken: list[Manifest] = []
+        self._newer: Iterator[Manifest] = iter(())
+        if not position.ended:
+            self._newer = channel.newer(position.next)
+        self.following = next(self._newer, None)
+
+    def take(self) -> None:
+        """Takes the next batch."""
+        assert self.following is not None
+        self.taken.append(self.following)
+        self.watermark_us = max(self.watermark_us, self.following.watermark_us or LONG_AGO_US)
+        self.following = next(self._newer, None)
+
+
+def _offset(inputs: tuple[InputPosition, ...]) -> JoinOffset:
+    left, right = (
+        SideOffset(
+            position.first,
+            position.next,
+            None if position.watermark_us == LONG_AGO_US else position.watermark_us,
+        )
+        for position in inputs
+    )
+    return JoinOffset(left, right)

@@ -1,0 +1,102 @@
+"""What a Spark task does for a round of a join: makes runs, finds pairs, puts rows together."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from penstock.channels.channel import Channel
+from penstock.errors import RunError
+from penstock.kernels.join_plan import JoinPlan, PlannedSide
+from penstock.kernels.window_join import JoinOffset, RunCache, join_batch, retire
+from penstock.spark.bundles.joins.channel_batches import ChannelBatches
+
+_CACHES_OPEN = 64
+
+
+class RunMissing(RunError):
+    """A run is missing that only Spark can make, because it computes what is kept of the rows."""
+
+
+@dataclass(frozen=True)
+class JoinStep:
+    """A round of a join: from where to where it goes."""
+
+    before: JoinOffset
+    after: JoinOffset
+
+
+@dataclass(frozen=True)
+class JoinPlace:
+    """Where a join reads and where its runs lie; the same for all its rounds."""
+
+    plan: JoinPlan
+    left: Path
+    right: Path
+    runs: Path
+
+    def batches(self) -> tuple[ChannelBatches, ChannelBatches]:
+        """Both sides as their channels have them."""
+        return (
+            _side_batches(self.left, self.plan.left),
+            _side_batches(self.right, self.plan.right),
+        )
+
+
+class _ComputedBatches(ChannelBatches):
+    """A side of which Spark computes what is kept: its runs are there, or have to be asked for."""
+
+    def read(self, number: int) -> pa.Table:
+        raise RunMissing(f"the run of batch {number} of {self.side.stream} is missing")
+
+
+def _side_batches(folder: Path, side: PlannedSide) -> ChannelBatches:
+    kind = _ComputedBatches if side.left_to_spark else ChannelBatches
+    return kind(Channel(folder), side)
+
+
+# A worker keeps the runs open that it works with: each is verified once when it is opened.
+_caches: OrderedDict[Path, RunCache] = OrderedDict()
+
+
+def open_cache(folder: Path) -> RunCache:
+    """The runs of a join as this process has them open."""
+    cache = _caches.pop(folder, None)
+    if cache is None or not folder.exists():
+        cache = RunCache(folder)
+    _caches[folder] = cache
+    while len(_caches) > _CACHES_OPEN:
+        _caches.popitem(last=False)
+    return cache
+
+
+def join_rows(place: JoinPlace, step: JoinStep) -> Iterator[pa.Table]:
+    """The rows of a round, as far as kernels compute them."""
+    plan, cache = place.plan, open_cache(place.runs)
+    sides = place.batches()
+    # What the last round that counts has left behind; never more, as this one may not count.
+    retire(plan.terms, *sides, step.before, cache)
+    for rows in join_batch(plan.terms, *sides, step.before, step.after, cache):
+        yield rows if plan.is_finished_by_spark else plan.finish(rows)
+    cache.close_unused()
+
+
+def join_bytes(place: JoinPlace, step: JoinStep) -> bytes:
+    """The rows of a round as an Arrow stream; nothing if there are none."""
+    sink: pa.BufferOutputStream | None = None
+    writer: pa.RecordBatchStreamWriter | None = None
+    for rows in join_rows(place, step):
+        if not rows.num_rows:
+            continue
+        if writer is None:
+            sink = pa.BufferOutputStream()
+            writer = pa.ipc.new_stream(sink, rows.schema)
+        writer.write_table(rows.combine_chunks())
+    if writer is None or sink is None:
+        return b""
+    writer.close()
+    return bytes(sink.getvalue())
