@@ -28,7 +28,7 @@ JOINS = {
     "JOIN (SELECT ts, k, v FROM b WHERE length(k) < 2) r "
     f"ON l.k = r.k AND {BETWEEN.format(6, 6)} WHERE l.w <> 14",
     "by_numbers": f"SELECT l.ts, l.x, r.v AS rv FROM a l JOIN b r ON l.x = r.v AND {BETWEEN.format(9, 9)}",
-}  # noqa: E501
+}
 
 
 @pytest.mark.parametrize("seed", [1])
@@ -36,7 +36,9 @@ def test_light_is_native_is_duckdb(seed: int, session: SparkSession, tmp_path: P
     random = Random(seed)
     oracle = random_streams(random, tmp_path)
     queries = "".join(query_text(name, sql) for name, sql in JOINS.items())
-    queries += "".join(query_text(f"native_{name}", JOINS[name], "native") for name in ("plain", "alone"))
+    queries += "".join(
+        query_text(f"native_{name}", JOINS[name], "native") for name in ("plain", "alone")
+    )
     network = deployed(DEPLOYMENT.format(schema=SCHEMA) + queries, tmp_path)
     outcome = run(session, network, tmp_path / "state", max_rows_per_batch=40)
     failures = []

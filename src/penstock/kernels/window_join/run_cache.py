@@ -28,7 +28,7 @@ def _look(path: Path) -> Look | None:
 class RunCache:
     """Runs by side and range of batches; with a folder, mapped from files there.
 
-    A file that is damaged counts as lost: it is removed, and ``damaged`` counts it. Files are
+    A file that is damaged counts as lost: it is removed, and ``damaged`` names it. Files are
     never written to, so one that looks otherwise than when it was opened is read again.
     """
 
@@ -38,7 +38,7 @@ class RunCache:
         self._looks: dict[tuple[str, BatchRange], Look] = {}
         self._asked: set[tuple[str, BatchRange]] = set()
         self.made = 0
-        self.damaged = 0
+        self.damaged: list[Path] = []
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
 
@@ -55,7 +55,7 @@ class RunCache:
             run = read_run(path)
             if run is None:
                 path.unlink(missing_ok=True)
-                self.damaged += 1
+                self.damaged.append(path)
                 return None
             self._open[key], self._looks[key] = run, look
         return self._open.get(key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -21,11 +22,13 @@ from penstock.spark.bundles.joins.join_task import (
     JoinPlace,
     JoinStep,
     RunMissing,
-    join_bytes,
+    answer_join,
     join_rows,
 )
 from penstock.spark.compile import compile_operator
 from penstock.spark.ddl import spark_ddl
+
+log = logging.getLogger(__name__)
 
 
 class JoinJob:
@@ -59,10 +62,12 @@ class JoinJob:
     def _whole(self, step: JoinStep) -> pa.Table:
         place = self._place
         steps = self._session.sparkContext.parallelize([step], 1)
-        (found,) = steps.map(lambda given: join_bytes(place.value, given)).collect()
-        if not found:
+        (answer,) = steps.map(lambda given: answer_join(place.value, given)).collect()
+        for path in answer.damaged:
+            log.warning("the run %s was damaged and has been made again", path)
+        if not answer.rows:
             return arrow_schema(self._plan.output.schema).empty_table()
-        return pa.ipc.open_stream(found).read_all()
+        return pa.ipc.open_stream(answer.rows).read_all()
 
     def _finish(self, step: JoinStep) -> pa.Table:
         """Rows that Spark filters and maps once they are joined."""

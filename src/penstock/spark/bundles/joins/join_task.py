@@ -85,11 +85,29 @@ def join_rows(place: JoinPlace, step: JoinStep) -> Iterator[pa.Table]:
     cache.close_unused()
 
 
-def join_bytes(place: JoinPlace, step: JoinStep) -> bytes:
-    """The rows of a round as an Arrow stream; nothing if there are none."""
+@dataclass(frozen=True)
+class JoinAnswer:
+    """What a task gives back: rows as an Arrow stream, empty if there are none.
+
+    ``damaged`` are the files of runs that had to be made again.
+    """
+
+    rows: bytes
+    damaged: tuple[Path, ...]
+
+
+def answer_join(place: JoinPlace, step: JoinStep) -> JoinAnswer:
+    """The rows of a round, on their way out of a task."""
+    rows = _serialize(join_rows(place, step))
+    cache = open_cache(place.runs)
+    damaged, cache.damaged = tuple(cache.damaged), []
+    return JoinAnswer(rows, damaged)
+
+
+def _serialize(tables: Iterator[pa.Table]) -> bytes:
     sink: pa.BufferOutputStream | None = None
     writer: pa.RecordBatchStreamWriter | None = None
-    for rows in join_rows(place, step):
+    for rows in tables:
         if not rows.num_rows:
             continue
         if writer is None:
