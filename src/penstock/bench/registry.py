@@ -12,6 +12,7 @@ from penstock.bench.costs import costs, write_table
 from penstock.bench.density import density
 from penstock.bench.handover import handover
 from penstock.bench.hop import hop
+from penstock.bench.join import join
 from penstock.bench.join_kernel import join_kernel
 from penstock.bench.overhead import overhead
 from penstock.bench.placement import placement
@@ -60,5 +61,6 @@ BENCHES: Mapping[str, Callable[[bool], Mapping[str, Any]]] = {
     "correlation": _reported(correlation),
     "simulator": _reported(simulator),
     "admission": _reported(admission),
+    "join": _reported(join),
     "join-kernel": _reported(join_kernel),
 }

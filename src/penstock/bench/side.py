@@ -25,13 +25,13 @@ def workload(path: Path, events: int, files: int) -> Path:
 
 
 class Side:
-    """A process that runs one side's pipelines."""
+    """A process that runs one side's pipelines; ``worker`` is the module that serves requests."""
 
-    def __init__(self, name: str, log: Path) -> None:
+    def __init__(self, name: str, log: Path, worker: str = "penstock.spark.peers.worker") -> None:
         self.name = name
         self._log = log.open("wb")
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "penstock.spark.peers.worker", name],
+            [sys.executable, "-m", worker, name],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
