@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, Self
 
 import pyarrow as pa
 
@@ -28,6 +28,12 @@ class MemberState(Protocol):
 
     def add(self, partials: pa.Table) -> None:
         """Takes in what :func:`~penstock.kernels.partials.compute_partials` made of rows."""
+
+    def absorb(self, other: Self) -> None:
+        """Takes over all that another state keeps, of members that have nothing here.
+
+        What the other one has sorted stays as it is, so this costs nothing.
+        """
 
     def close(self, windows: MemberWindows) -> pa.Table | None:
         """The states of all groups of what closes by the time that members have come to."""

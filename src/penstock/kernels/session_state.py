@@ -55,6 +55,10 @@ class SessionState:
         self._runs.append(self._run(self._merge(whole)))
         self._runs = self._join_alike()
 
+    def absorb(self, other: SessionState) -> None:
+        """Takes over all that another state keeps, of members that have nothing here."""
+        self._runs += other._runs
+
     def close(self, windows: MemberWindows) -> pa.Table | None:
         """The states of all sessions that end before the time that members have come to.
 

@@ -125,6 +125,10 @@ class WindowState:
             self._runs = [*others, _Run.of(self._merge(alike), tier + 1)]
             tier += 1
 
+    def absorb(self, other: WindowState) -> None:
+        """Takes over all that another state keeps, of members that have nothing here."""
+        self._runs += other._runs
+
     def _merge(self, runs: list[_Run]) -> pa.Table:
         rows = pa.concat_tables([run.rows for run in runs])
         return merge_states(self.shape, rows, [MEMBER, SLICE, *self.shape.keys])

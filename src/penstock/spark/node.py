@@ -225,8 +225,9 @@ class Node:
         Its query is planned and started, held before it looks at its checkpoint, and as much of its
         state as there is by now is read. One that has not had a batch yet need not be held.
         """
-        if self._light_plan(network, fragment) is not None:
-            self._light.read_ahead(fragment.name)
+        plan = self._light_plan(network, fragment)
+        if plan is not None:
+            self._light.read_ahead(plan)
             return
         folder = self._state.fragment(fragment.name)
         if folder.is_finished or not folder.begin(epoch):

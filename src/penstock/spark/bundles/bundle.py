@@ -34,7 +34,8 @@ from penstock.kernels.window_plan import WindowPlan
 from penstock.kernels.window_results import give_results
 from penstock.kernels.window_state import MemberTime, MemberWindows
 from penstock.model.beginnings import InputStart
-from penstock.spark.bundles.bundle_log import BundleLog, Entry, Given, Handed, Member
+from penstock.spark.bundles.arrivals import Arrival, Arrivals
+from penstock.spark.bundles.bundle_log import BundleLog, Entry, Given, Member
 from penstock.spark.bundles.joins.join_rounds import JoinRounds
 from penstock.spark.bundles.membership import Claim, FormerLogs, Membership
 from penstock.spark.bundles.round_reading import OnStep, Round, RoundReader, RoundWork, Where
@@ -63,18 +64,6 @@ Deliver = Callable[[Sequence[Delivery]], Mapping[int, BaseException]]
 
 def _nowhere(deliveries: Sequence[Delivery]) -> Mapping[int, BaseException]:
     return {}
-
-
-@dataclass(frozen=True)
-class Arrival:
-    """A member that is about to come: where it begins, and the state it brings.
-
-    ``last`` is what its former owner gave last and may not have delivered.
-    """
-
-    running: Running
-    states: tuple[pa.Table, ...] = ()
-    last: Given | None = None
 
 
 class Bundle:
@@ -120,6 +109,7 @@ class Bundle:
         self._resting: set[int] = set()
         self._undelivered: dict[int, Delivery] = {}
         self._handed: list[Member] = []
+        self._arrivals = Arrivals()
         self._numbers = 0
         self._bytes_since_snapshot = 0
         self._snapshot_bytes = _SMALLEST_SNAPSHOT
@@ -159,23 +149,28 @@ class Bundle:
         handed = membership.take_from_former(number)
         self._on_step("taken")
         begun = begin_running(Member(-1, plan.name, epoch), plan, begins, self._channel_of)
-        return Arrival(begun) if handed is None else _arrival(handed, begun)
+        arrivals = self._arrivals
+        return arrivals.first(begun) if handed is None else arrivals.arrive(handed, begun)
+
+    def read_ahead(self, plan: LightPlan) -> None:
+        """Reads the state of a member that is to come; taking it over then reads the rest only."""
+        so_far = self.membership(plan.name).look_ahead()
+        if so_far is not None:
+            self._arrivals.read_ahead(plan, so_far)
 
     def admit(self, arrival: Arrival) -> None:
         """Runs a member from the next round on."""
-        number = self._numbers
-        self._numbers += 1
         running = arrival.running
-        running = replace(running, member=replace(running.member, number=number))
-        states = tuple(_renumbered(table, number) for table in arrival.states)
+        number = running.member.number
+        self._numbers = max(self._numbers, number + 1)
         for stream in running.plan.streams:
             self._channel_of(stream).register(running.plan.name)
         # One that left and comes back is waited for no longer.
         self._handed = [member for member in self._handed if member.name != running.member.name]
         self._running[number] = running
-        self._adopting[number] = Arrival(running, states, arrival.last)
-        for table in states:
-            self._state_of(_shape_of(running)).add(table)
+        self._adopting[number] = arrival
+        if arrival.state is not None:
+            self._state_of(_shape_of(running)).absorb(arrival.state)
         if arrival.last is not None:
             self._hand_out([Delivery(running, arrival.last)])
 
@@ -493,17 +488,11 @@ class Bundle:
     def forget_former_logs(self) -> None:
         """Frees the memory that the logs of former owners take up here."""
         self._logs.forget()
+        self._arrivals.forget()
 
     def membership(self, name: str) -> Membership:
         """The claims on a member."""
         return Membership(name, self._claims_of(name), self._logs)
-
-
-def _arrival(handed: Handed, running: Running) -> Arrival:
-    running = replace(running, member=replace(handed.member, epoch=running.member.epoch))
-    if handed.place is not None:
-        running = running.at(handed.place)
-    return Arrival(running, handed.states, handed.last)
 
 
 def _shape_of(running: Running) -> StateShape:
@@ -513,11 +502,6 @@ def _shape_of(running: Running) -> StateShape:
 
 def _no_rows(plan: LightPlan) -> pa.Table:
     return arrow_schema(plan.output.schema).empty_table()
-
-
-def _renumbered(table: pa.Table, number: int) -> pa.Table:
-    numbers = pa.array(np.full(table.num_rows, number, np.int32))
-    return table.set_column(table.schema.get_field_index(MEMBER), MEMBER, numbers)
 
 
 def _merge_alike(tables: Iterable[pa.Table]) -> list[pa.Table]:

@@ -145,13 +145,14 @@ class Given:
 class Handed:
     """A member whose rounds in a log have ended: how far it came, and its state there.
 
-    The member is as its next owner takes it on. ``last`` is what it gave last, as far as the log
-    still has it: nobody can tell whether that was delivered.
+    The member is as its next owner takes it on. ``tables`` are the states of all members
+    of the log, of which :func:`rows_of` tells its own. ``last`` is what it gave last, as far as the
+    log still has it: nobody can tell whether that was delivered.
     """
 
     member: Member
     place: MemberPlace | None
-    states: tuple[pa.Table, ...]
+    tables: tuple[pa.Table, ...]
     last: Given | None = None
 
 
@@ -191,10 +192,9 @@ class Known:
 
     def hand_over(self, member: Member, sequence: int) -> Handed:
         """What somebody else needs to go on with a member, after the entry with this number."""
-        own = [_rows_of(member.number, table) for table in self.states]
-        states = tuple(table for table in own if table.num_rows)
         place, last = self.places.get(member.number), self.given.get(member.number)
-        return Handed(replace(member, base=member.batch_id(sequence) + 1), place, states, last)
+        taken_on = replace(member, base=member.batch_id(sequence) + 1)
+        return Handed(taken_on, place, tuple(self.states), last)
 
     def find(self, name: str, epoch: int) -> Member | None:
         """The member of this name and epoch, if it is here."""
@@ -324,5 +324,6 @@ class FormerLog:
             self.log.append(self._start, Entry(released=(member.number,)))
 
 
-def _rows_of(number: int, states: pa.Table) -> pa.Table:
+def rows_of(number: int, states: pa.Table) -> pa.Table:
+    """What is in a table of one member's state."""
     return states.filter(pc.equal(states.column("member"), number))

@@ -124,10 +124,10 @@ class LightFragments:
         run.is_admitted = True
         run.reached_s["started_s"] = time.time()
 
-    def read_ahead(self, name: str) -> None:
+    def read_ahead(self, plan: LightPlan) -> None:
         """Reads the state of a fragment that is to come."""
         self._arrived_s = time.monotonic()
-        self._bundle.membership(name).read_ahead()
+        self._bundle.read_ahead(plan)
 
     def release(self, name: str) -> None:
         """Leaves a fragment out from now on; what it has come to lies in the log."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Lock
 
 from penstock.channels.durable import create_once, numbered, read_record, sealed_record
-from penstock.spark.bundles.bundle_log import BundleLog, FormerLog, Handed, Known
+from penstock.spark.bundles.bundle_log import BundleLog, FormerLog, Handed
 from penstock.spark.checkpoints import replaced
 
 _CLAIM = "claim-"
@@ -30,10 +30,15 @@ class FormerLogs:
     _logs: dict[str, FormerLog] = field(default_factory=dict)
     _looking: Lock = field(default_factory=Lock)
 
-    def look(self, name: str) -> Known:
-        """What a log comes to; looking again costs what was added since."""
+    def look_ahead(self, claim: Claim, member: str) -> Handed | None:
+        """What the owner of a member would hand over by now, if it is in its log.
+
+        Looking again costs what was added since.
+        """
         with self._looking:
-            return self._of(name).look()
+            known = self._of(claim.log).look()
+            found = known.find(member, claim.epoch)
+            return None if found is None else known.hand_over(found, 0)
 
     def fence(self, claim: Claim, member: str) -> Handed | None:
         """Ends a member's rounds in the log of a former owner."""
@@ -99,11 +104,10 @@ class Membership:
                 return handed
         return None
 
-    def read_ahead(self) -> None:
-        """Reads what the present owner has so far, so that taking it over reads only the rest."""
+    def look_ahead(self) -> Handed | None:
+        """What the present owner would hand over by now; None if nobody has begun."""
         claims = self.claims()
-        if claims:
-            self.logs.look(claims[max(claims)].log)
+        return self.logs.look_ahead(claims[max(claims)], self.name) if claims else None
 
     def forget_former(self, log: str) -> None:
         """Removes the claims before the last one of this log; once its first round is committed."""
