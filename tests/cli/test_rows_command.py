@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from penstock.cli import rows_command as module
 from penstock.cli.main import app
+from penstock.control.answer_models import LetterAnswer, RowsAnswer
 from penstock.errors import UsageError
 
 FIRST = [{"home": "h1", "kwh": 9.4}, {"home": "h2", "kwh": None}]
@@ -39,19 +39,19 @@ class ToyClient:
         since_s: float | None,
         wait_s: float,
         groups: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> RowsAnswer:
         assert stream == "heavy"
         if since_s is not None and since_s > time.time():
-            return {"rows": [], "next": 2, "ended": False}
+            return RowsAnswer(rows=[], next=2, ended=False)
         self.asked.append((after, since_s, wait_s))
         self.groups.add(groups)
         at = after or 0
         found = (FIRST, SECOND, [])[at]
-        return {"rows": found, "next": min(2, at + 1), "ended": self._ends and at == 1}
+        return RowsAnswer(rows=found, next=min(2, at + 1), ended=self._ends and at == 1)
 
-    def dead_letters(self, stream: str, last: int) -> list[dict[str, Any]]:
+    def dead_letters(self, stream: str, last: int) -> list[LetterAnswer]:
         assert (stream, last) == ("readings", 1_000)
-        return LETTERS
+        return [LetterAnswer.model_validate(letter) for letter in LETTERS]
 
     def close(self) -> None:
         pass

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
 from penstock.cli.plan import RunPlan, RunRequest, planned, remember_run
 from penstock.cli.run_submissions import keep_in_line, run_parts, submit_parts
+from penstock.control.answer_models import BeginAnswer, QueryAnswer, SubmittedAnswer
 from penstock.control.catalog import Catalog
 from penstock.control.client import Client
 from penstock.control.home import Home
@@ -177,17 +178,26 @@ class Asked:
     refused: dict[str, InputError] = field(default_factory=dict)
     submitted: list[tuple[str, str]] = field(default_factory=list)
 
-    def get(self, path: str) -> list[dict[str, Any]]:
-        return [{"name": one} for one in self.known]
+    def queries(self) -> list[QueryAnswer]:
+        nothing = {"queries": [], "fragments": [], "begins": [], "nodes": [], "state": "running"}
+        return [QueryAnswer(name=one, **nothing) for one in self.known]
 
     def submit(
         self, name: str, kind: str, text: str, folder: str, start: str = "now"
-    ) -> dict[str, Any]:
+    ) -> SubmittedAnswer:
         if start in self.refused:
             raise self.refused[start]
         self.submitted.append((name, start))
-        begin = {"fragment": "six", "queries": ["six"], "since": "2026-01-05T12:00:00Z"}
-        return {"fragments": ["six", "readings.2"], "begins": [begin]}
+        begin = BeginAnswer(
+            fragment="six",
+            queries=["six"],
+            start="now",
+            since="2026-01-05T12:00:00Z",
+            untimed=False,
+        )
+        return SubmittedAnswer(
+            name=name, fragments=["six", "readings.2"], unread=[], begins=[begin]
+        )
 
 
 GONE = InputError("readings cannot be read again from its start: a.csv is gone", hint="Do this.")

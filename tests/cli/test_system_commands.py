@@ -7,13 +7,17 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 from typer.testing import CliRunner
 
 from penstock.cli import system_commands as module
 from penstock.cli.main import app
+from penstock.control.answer_models import MoveAnswer, NodeAnswer, QueryAnswer, SubmittedAnswer
+from penstock.control.records import EventRecord
 
 EVENTS = [
     {
+        "id": 1,
         "at_s": 0.0,
         "kind": "recovery",
         "subject": "big",
@@ -27,11 +31,14 @@ MOVE = {
     "source": "a",
     "target": "b",
     "state": "done",
+    "is_warm": True,
     "created_s": 0.0,
     "ended_s": 2.0,
     "pause_s": 0.456,
     "reason": "asked for",
+    "numbers": {},
     "error": "",
+    "by": "people",
 }
 
 
@@ -41,23 +48,38 @@ class ToyClient:
     def __init__(self, answers: dict[str, Any]) -> None:
         self._answers = answers
 
-    def get(self, path: str, **_: object) -> Any:
-        return self._answers[path]
+    def _told(self, name: str, kind: Any) -> Any:
+        return TypeAdapter(kind).validate_python(self._answers[name])
+
+    def events(self, _: int) -> Any:
+        return self._told("events", list[EventRecord])
+
+    def queries(self) -> Any:
+        return self._told("queries", list[QueryAnswer])
+
+    def nodes(self) -> Any:
+        return self._told("nodes", list[NodeAnswer])
 
     def submit(self, *_: object) -> Any:
-        return self._answers["submit"]
+        return self._told("submit", SubmittedAnswer)
 
     def move(self, *_: object) -> Any:
-        return {"id": 1}
+        return self._told("move", MoveAnswer)
 
     def await_move(self, _: int) -> Any:
-        return {**self._answers["move"], "pause_s": None}
+        return self._told("move", MoveAnswer).model_copy(update={"pause_s": None})
 
     def await_pause(self, _: int) -> Any:
-        return self._answers["move"]
+        return self._told("move", MoveAnswer)
 
 
-BEGUN = {"fragment": "peaks", "queries": ["peaks"], "since": None, "untimed": False}
+BEGUN = {
+    "fragment": "peaks",
+    "queries": ["peaks"],
+    "from": "start",
+    "since": None,
+    "untimed": False,
+}
 
 
 @pytest.fixture
@@ -75,17 +97,17 @@ def said(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
 
 
 def test_events(said: Callable[..., str]) -> None:
-    answers = {"/api/events": EVENTS}
+    answers = {"events": EVENTS}
     assert said("events", **answers) == (
         "09:05:07  recovery  big: works on a after 17.3 s: "
         "silence 5.0 s, decision 0.0 s, first batch 9.6 s\n"
     )
     assert json.loads(said("events --json", **answers)) == EVENTS
-    assert said("events", **{"/api/events": []}) == "nothing has happened yet\n"
+    assert said("events", events=[]) == "nothing has happened yet\n"
 
 
 def test_a_number_stays_with_its_unit_where_lines_are_short(said: Callable[..., str]) -> None:
-    assert said("events", columns=65, **{"/api/events": EVENTS}) == (
+    assert said("events", columns=65, events=EVENTS) == (
         "09:05:07  recovery  big: works on a after 17.3 s: silence 5.0 s,\n"
         "          decision 0.0 s, first batch 9.6 s\n"
     )
@@ -116,13 +138,14 @@ def test_since_when_a_query_counts(said: Callable[..., str], tmp_path: Any) -> N
         "logged sees rows from the next batch on where they have no event time\n"
     )
     listed = {"name": "late", "state": "running", "nodes": ["a"], "queries": ["peaks", "logged"]}
+    listed["fragments"] = listed["queries"]
     for begins, words in (
         ([late], "2026-03-01 12:00:00.25"),
         ([untimed], "its submission     "),
         ([BEGUN], "the start          "),
     ):
         found = [{**listed, "begins": begins}]
-        assert f" late  running  a   {words} " in said("ls", **{"/api/queries": found})
+        assert f" late  running  a   {words} " in said("ls", queries=found)
 
 
 def test_a_beginning_that_there_is_not(tmp_path: Any) -> None:
@@ -137,10 +160,13 @@ def test_a_table_in_a_narrow_terminal(said: Callable[..., str]) -> None:
         "state": "up",
         "utilisation": 0.5,
         "cores": 2,
+        "memory_limit_bytes": 2**30,
+        "pid": 1,
+        "version": "",
         "memory_bytes": 2**29,
         "runs": ["one", "two", "three", "four", "five"],
     }
-    assert said("nodes", columns=52, **{"/api/nodes": [node]}) == (
+    assert said("nodes", columns=52, nodes=[node]) == (
         " node  state  cpu       memory  runs\n"
         " a     up     50% of 2  512 MB  one, two, three,\n"
         "                                four, five\n"

@@ -18,6 +18,7 @@ from control.rows import RowWriter
 from control.toys import raising
 from penstock.control.api import ARROW
 from penstock.errors import RunError, UnreachableError
+from penstock.model.measurements import NodeSample
 
 
 @pytest.fixture
@@ -115,12 +116,20 @@ class TestAsking:
 
     def test_nodes_and_what_they_measured(self, api: Api) -> None:
         for k in range(5):
-            api.catalog.sample("a", float(k), {"utilisation": k / 10})
+            api.catalog.sample("a", NodeSample(float(k), utilisation=k / 10))
         first, second = api.ask("GET", "/api/nodes").json()
         assert (first["name"], first["state"], first["utilisation"]) == ("a", "up", 0.4)
         assert second["utilisation"] == 0
         series = api.ask("GET", "/api/nodes/a/series?last=2").json()
         assert [one["at_s"] for one in series] == [3.0, 4.0]
+        assert series[0] == {
+            "at_s": 3.0,
+            "cpu_cores": 0.0,
+            "utilisation": 0.3,
+            "memory_bytes": 0,
+            "intakes": {},
+            "fragments": {},
+        }
         assert 'penstock_node_utilisation_ratio{node="a"} 0.4\n' in api.ask("GET", "/metrics").text
 
     def test_the_story(self, ami: Api) -> None:
@@ -150,6 +159,22 @@ class TestAsking:
             for method, one in methods.items():
                 assert f"{method.upper()} {path}" in page.text
                 assert one["summary"]
+
+    def test_every_answer_and_every_refusal_has_a_schema(self, api: Api) -> None:
+        described = api.ask("GET", "/openapi.json").json()
+        models = described["components"]["schemas"]
+        for path, methods in described["paths"].items():
+            for method, one in methods.items():
+                told = dict(one["responses"])
+                for status in ("4XX", "5XX"):
+                    (content,) = told.pop(status)["content"].values()
+                    assert content["schema"] == {"$ref": "#/components/schemas/Refusal"}
+                (answer,) = told.values()
+                if "application/json" in answer["content"]:
+                    schema = answer["content"]["application/json"]["schema"]
+                    name = schema.get("items", schema)["$ref"].rpartition("/")[2]
+                    assert models[name]["type"] == "object", (method, path)
+        assert {"NodeSample", "FragmentStatus", "IntakeSample"} <= set(models)
 
 
 class TestRows:

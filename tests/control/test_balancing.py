@@ -15,6 +15,7 @@ from penstock.control.balancing import Balancer
 from penstock.control.controller import Controller
 from penstock.control.home import Home
 from penstock.control.records import NodeRecord
+from penstock.model.measurements import FragmentStatus, NodeSample
 
 QUERIES = tuple("abcd")
 PERIODS = 6
@@ -78,8 +79,8 @@ class System:
         spent = dict.fromkeys(loads, 0.0)
         for at in range(PERIODS + 1):
             at_s = self.now_s - 2.0 * (PERIODS - at)
-            fragments = {name: {"cpu_ms": ms} for name, ms in spent.items()}
-            self.catalog.sample("n1", at_s, {"fragments": fragments})
+            fragments = {name: FragmentStatus(name, cpu_ms=ms) for name, ms in spent.items()}
+            self.catalog.sample("n1", NodeSample(at_s, fragments=fragments))
             for name, load in loads.items():
                 spent[name] += 2_000 * load[min(at, PERIODS - 1)]
 

@@ -22,6 +22,7 @@ from penstock.control.catalog import Catalog
 from penstock.control.records import NodeRecord, UnitRecord
 from penstock.control.tables import VERSION, meta, metadata
 from penstock.errors import InputError, PenstockError, UnreachableError
+from penstock.model.measurements import NodeSample
 from postgres import temporary_postgres
 
 
@@ -89,7 +90,7 @@ class TestPreparing:
         assert catalog.changes() == 0
         read = (catalog.submissions, catalog.nodes, catalog.units, catalog.moves, catalog.events)
         assert [one() for one in read] == [()] * 5
-        assert catalog.samples("a") == []
+        assert catalog.samples("a") == ()
 
     def test_by_many_at_once(self, url: str) -> None:
         at_once(url, 6, lambda catalog, _: catalog.prepare())
@@ -234,11 +235,11 @@ class TestNodes:
     def test_a_node_is_forgotten_with_what_it_measured(self, catalog: Catalog) -> None:
         for name in "ab":
             catalog.declare(NodeRecord(name, 1, 1))
-            catalog.sample(name, 1.0, {})
+            catalog.sample(name, NodeSample(1.0))
         catalog.forget_node("a")
         assert [node.name for node in catalog.nodes()] == ["b"]
-        assert catalog.samples("a") == []
-        assert catalog.samples("b") == [{"at_s": 1.0}]
+        assert catalog.samples("a") == ()
+        assert catalog.samples("b") == (NodeSample(1.0),)
 
     def test_leases_go_by_a_clock_for_all(self, catalog: Catalog) -> None:
         before = catalog.now_s()
@@ -372,12 +373,12 @@ class TestStories:
         self, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(module, "_KEPT_SAMPLES", 3)
-        catalog.sample("b", 0.0, {"cpu": 9})
+        catalog.sample("b", NodeSample(0.0, cpu_cores=9))
         for k in range(8):
-            catalog.sample("a", float(k), {"cpu": k})
-        assert [sample["cpu"] for sample in catalog.samples("a", 10)] == [5, 6, 7]
-        assert catalog.samples("a", 1) == [{"at_s": 7.0, "cpu": 7}]
-        assert catalog.samples("b", 10) == [{"at_s": 0.0, "cpu": 9}]
+            catalog.sample("a", NodeSample(float(k), cpu_cores=k))
+        assert [sample.cpu_cores for sample in catalog.samples("a", 10)] == [5, 6, 7]
+        assert catalog.samples("a", 1) == (NodeSample(7.0, cpu_cores=7),)
+        assert catalog.samples("b", 10) == (NodeSample(0.0, cpu_cores=9),)
 
 
 class TestChanges:
@@ -402,7 +403,7 @@ class TestChanges:
         catalog.report("q", 0, "running")
         catalog.renew("a", "first", 9.0)
         catalog.tell("move", "q", "text")
-        catalog.sample("a", 1.0, {})
+        catalog.sample("a", NodeSample(1.0))
         assert catalog.changes() == before
 
 
@@ -420,7 +421,7 @@ class TestManyAtOnce:
                 mine.release(unit.name, unit.epoch)
                 mine.report(unit.name, unit.epoch + 1, "running")
                 mine.tell("test", unit.name, str(k))
-                mine.sample("a", float(k), {"by": number})
+                mine.sample("a", NodeSample(float(k), cpu_cores=number))
                 mine.renew("a", "first", float(k))
                 (move,) = mine.add_moves([begun(unit.name)])
                 mine.change_move(move, state="done")

@@ -13,8 +13,10 @@ import httpx
 import pyarrow as pa
 import pytest
 
+from penstock.control.answer_models import MoveAnswer, SystemAnswer, plain
 from penstock.control.client import Client, await_that
 from penstock.control.home import Address, Home
+from penstock.control.records import MoveRecord
 from penstock.errors import (
     InputError,
     PenstockError,
@@ -25,6 +27,13 @@ from penstock.errors import (
 
 URL = "http://127.0.0.1:7400"
 Handler = Callable[[httpx.Request], httpx.Response]
+MOVE = plain(MoveAnswer.of(MoveRecord(7, "q", "a", "b", "preparing", False, 1.0)))
+SYSTEM = SystemAnswer(version="1", nodes=[], queries=[], fragments=[], moves=[], set_aside=[])
+ANSWERS = {
+    "/api/moves": [MOVE],
+    "/api/system": plain(SYSTEM),
+    "/api/queries": {"name": "q", "fragments": ["q"], "unread": [], "begins": []},
+}
 
 
 def client(handler: Handler) -> Client:
@@ -171,7 +180,7 @@ class TestAsking:
 
         def answer(request: httpx.Request) -> httpx.Response:
             asked.append(request)
-            body = [{"id": 1}] if request.url.path == "/api/moves" else {"oldest": 3}
+            body = ANSWERS.get(request.url.path, {"oldest": 3})
             return httpx.Response(200, json=body, headers={"X-Next": "0", "X-Ended": "false"})
 
         made = client(answer)
@@ -199,7 +208,7 @@ class TestAsking:
 
     def test_what_is_submitted_and_moved(self, kind: Client, asked: list[httpx.Request]) -> None:
         kind.submit("q", "sql", "SELECT 1", "/data", 5)
-        assert kind.move("q", "b") == {"id": 1}
+        assert kind.move("q", "b").id == 7
         assert [json.loads(one.content) for one in asked] == [
             {
                 "name": "q",
@@ -220,11 +229,11 @@ class TestAsking:
 
 class TestWaiting:
     def moves(self, *ended: float | None) -> Iterator[httpx.Response]:
-        return (httpx.Response(200, json=[{"id": 7, "ended_s": one}]) for one in ended)
+        return (httpx.Response(200, json=[{**MOVE, "ended_s": one}]) for one in ended)
 
     def test_until_a_move_has_ended(self) -> None:
         made = answering(*self.moves(None, None, 5.0))
-        assert made.await_move(7) == {"id": 7, "ended_s": 5.0}
+        assert made.await_move(7).ended_s == 5.0
 
     def test_not_for_ever(self) -> None:
         made = answering(*self.moves(*[None] * 3))

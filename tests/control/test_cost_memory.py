@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,9 +12,10 @@ from penstock.control.cost_memory import CostMemory
 from penstock.lang.deployment import parse_deployment
 from penstock.model.estimates import OperatorEstimate
 from penstock.model.fragments import Fragment
+from penstock.model.measurements import FragmentStatus
 from penstock.place.fuse import fuse
 
-MEASURED = {"rows_in": 10_000, "cost_us": 7.5, "selectivity": 0.25, "batch_ms": 80.0}
+MEASURED = FragmentStatus("peaks", 10_000, cost_us=7.5, selectivity=0.25, batch_ms=80.0)
 
 
 def fragment(name: str = "peaks", least: int = 3, rate: int = 1) -> Fragment:
@@ -43,16 +46,16 @@ def test_the_newest_counts(tmp_path: Path) -> None:
     memory = CostMemory(tmp_path / "costs.json")
     memory.note(fragment(), MEASURED)
     assert not memory.note(fragment(), MEASURED), "nothing new"
-    assert memory.note(fragment(), MEASURED | {"cost_us": 9.0})
+    assert memory.note(fragment(), replace(MEASURED, cost_us=9.0))
     assert memory.estimates([fragment()])["peaks"].cost_us == 9.0
 
 
 @pytest.mark.parametrize(
     "missing", [{"rows_in": 9_999}, {"cost_us": None}, {"selectivity": None}, {"rows_in": 0}]
 )
-def test_too_little_is_not_remembered(tmp_path: Path, missing: dict[str, object]) -> None:
+def test_too_little_is_not_remembered(tmp_path: Path, missing: dict[str, Any]) -> None:
     memory = CostMemory(tmp_path / "costs.json")
-    assert not memory.note(fragment(), MEASURED | missing)
+    assert not memory.note(fragment(), replace(MEASURED, **missing))
     assert not memory.estimates([fragment()])
 
 

@@ -6,23 +6,49 @@ from typing import Any
 
 import pytest
 
+from penstock.control.answer_models import FragmentAnswer, NodeAnswer, ShownState
 from penstock.control.latencies import Wanted, misses
-
-IDLE = {"name": "a", "utilisation": 0.2}
-FULL = {"name": "a", "utilisation": 0.98}
+from penstock.model.measurements import FragmentStatus
 
 
-def fragment(name: str, state: str = "running", **measured: Any) -> dict[str, Any]:
-    return {
-        "name": name,
-        "kind": "fragment",
-        "node": "a",
-        "state": state,
-        "measured": {"batch_ms": 4_000.0, "batches": 3, **measured},
-    }
+def node(utilisation: float) -> NodeAnswer:
+    return NodeAnswer(
+        name="a",
+        state="up",
+        cores=2,
+        memory_limit_bytes=1,
+        pid=1,
+        version="",
+        utilisation=utilisation,
+        memory_bytes=1,
+        runs=[],
+    )
 
 
-def why(one: dict[str, Any], node: dict[str, Any] = IDLE, *others: dict[str, Any]) -> str | None:
+IDLE, FULL = node(0.2), node(0.98)
+
+
+def fragment(name: str, state: ShownState = "running", **measured: Any) -> FragmentAnswer:
+    return FragmentAnswer(
+        name=name,
+        kind="fragment",
+        node="a",
+        belongs="a",
+        state=state,
+        notes=[],
+        limit_s=None,
+        late=False,
+        epoch=1,
+        error="",
+        restarts=0,
+        restarts_at_most=3,
+        since=None,
+        untimed=False,
+        measured=FragmentStatus(name, **{"batch_ms": 4_000.0, "batches": 3, **measured}),
+    )
+
+
+def why(one: FragmentAnswer, node: NodeAnswer = IDLE, *others: FragmentAnswer) -> str | None:
     wanted = {"q": Wanted(5.0, ("up",)), "up": Wanted(5.0)}
     found = misses([one, *others], [node], wanted)
     return found["q"].text if "q" in found else None
@@ -47,7 +73,7 @@ def test_without_a_limit_nothing_is_late() -> None:
 
 
 @pytest.mark.parametrize("state", ["finished", "failed", "unread"])
-def test_nor_what_is_over(state: str) -> None:
+def test_nor_what_is_over(state: ShownState) -> None:
     assert why(fragment("q", state, waiting_s=1e6)) is None
 
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.control.loads import Sample, Shares, measured_loads
+from penstock.control.loads import Shares, measured_loads
+from penstock.model.measurements import FragmentStatus, NodeSample
 
 NAMES = ("a", "b")
 MS = st.integers(0, 10_000)
@@ -50,8 +51,9 @@ def test_what_intakes_used_is_not_charged_to_fragments() -> None:
     assert shares.take(100.0, {"a": 10.0}, {"rows": 35.0, "more": 10.0}) == {"a": 60.0}
 
 
-def sample(at_s: float, **spent_ms: float) -> Sample:
-    return {"at_s": at_s, "fragments": {name: {"cpu_ms": ms} for name, ms in spent_ms.items()}}
+def sample(at_s: float, **spent_ms: float) -> NodeSample:
+    fragments = {name: FragmentStatus(name, cpu_ms=ms) for name, ms in spent_ms.items()}
+    return NodeSample(at_s, fragments=fragments)
 
 
 def test_a_period_is_the_growth_between_its_ends() -> None:

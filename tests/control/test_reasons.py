@@ -12,8 +12,10 @@ from control.made_up import AMI
 from penstock.balance.policies import decide
 from penstock.balance.situation import Situation
 from penstock.cli.explaining_move import move_text
+from penstock.control.answer_models import MoveAnswer
 from penstock.control.controller import MoveRequest
 from penstock.control.reasons import reasons
+from penstock.control.records import MoveRecord
 
 NUMBERS = {
     "by": "balancer",
@@ -66,21 +68,10 @@ def test_they_are_kept_with_the_move(tmp_path: Path) -> None:
 
 
 def explained(**told: object) -> str:
-    move = {
-        "id": 3,
-        "unit": "peaks",
-        "source": "a",
-        "target": "b",
-        "state": "done",
-        "by": "people",
-        "reason": "asked for",
-        "error": "",
-        "numbers": {},
-        "created_s": 10.0,
-        "ended_s": 12.5,
-        "pause_s": 0.75,
-    }
-    return move_text({**move, **told})
+    move = MoveRecord(
+        3, "peaks", "a", "b", "done", True, 10.0, ended_s=12.5, pause_s=0.75, reason="asked for"
+    )
+    return move_text(MoveAnswer.of(move).model_copy(update=told))
 
 
 def test_asked_for_by_people() -> None:

@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from control.made_up import AMI
+from penstock.control.answer_models import plain
 from penstock.control.client import Client
 from penstock.control.home import Home
 from penstock.control.launch import is_up
@@ -98,7 +99,7 @@ def test_a_wrong_token(served: Served) -> None:
 
 def test_what_the_command_line_needs(served: Served) -> None:
     client = served.client
-    assert client.submit("ami", "yaml", AMI, ".") == {
+    assert plain(client.submit("ami", "yaml", AMI, ".")) == {
         "name": "ami",
         "fragments": ["readings", "peaks"],
         "unread": [],
@@ -122,7 +123,7 @@ def test_what_the_command_line_needs(served: Served) -> None:
     assert client.keep("peaks", "me") == 0
     assert client.batches("peaks") == (None, 0, False)
     client.drop("ami")
-    assert client.system()["queries"] == []
+    assert client.system().queries == []
 
 
 def test_it_stops_when_it_is_asked_to(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from penstock.control.agent import Agent
 from penstock.control.catalog import Catalog
 from penstock.control.system import Unit
 from penstock.errors import PenstockError
+from penstock.model.measurements import NodeSample
 
 
 class ToyWorker:
@@ -26,7 +27,7 @@ class ToyWorker:
         self.failures: dict[str, PenstockError] = {}
         self.finished: set[str] = set()
         self.held_back: set[str] = set()
-        self.measured: dict[str, object] = {}
+        self.measured = NodeSample(0.0)
         self.reached_s: dict[str, float] = {}
         self.room = True
         self.before: dict[str, Callable[[], None]] = {}
@@ -70,9 +71,9 @@ class ToyWorker:
     def has_room(self) -> bool:
         return self.room
 
-    def measurements(self) -> dict[str, object]:
+    def measurements(self) -> NodeSample:
         self._begin("measurements")
-        return dict(self.measured)
+        return self.measured
 
 
 class TroubledCatalog(Catalog):

@@ -8,8 +8,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from penstock.control.answer_models import MoveAnswer
+from penstock.control.records import MoveRecord
 from penstock.feeds.rates import known_rates
 from penstock.lang.deployment import parse_deployment
+from penstock.model.measurements import FragmentStatus
 from penstock.place.fuse import fuse
 from penstock.place.rhythm import round_us
 from penstock.studies import live_bursts, prediction, traffic
@@ -71,11 +74,12 @@ def test_the_policy_is_a_file_of_its_own(tmp_path: Path) -> None:
 
 def watched() -> Watched:
     looks = tuple(
-        Look(at_s, {"n1": at_s / 10}, {"q": {"cpu_ms": 100 * at_s, "backlog_rows": 7}})
+        Look(at_s, {"n1": at_s / 10}, {"q": FragmentStatus("q", cpu_ms=100 * at_s, backlog_rows=7)})
         for at_s in (1.0, 2.0, 4.0)
     )
     delivered = (Delivered("q", 1.5, 0.5, 3), Delivered("q", 3.0, 0.2, 1))
-    return Watched(0.0, looks, delivered, {"q": "n1"}, ({"id": 1, "created_s": 3.0},))
+    move = MoveAnswer.of(MoveRecord(1, "q", "n2", "n1", "done", True, 3.0))
+    return Watched(0.0, looks, delivered, {"q": "n1"}, (move,))
 
 
 def test_what_was_seen_is_summed_up() -> None:

@@ -115,13 +115,13 @@ def test_moved_and_killed_while_catching_up(system: UnderTest, tmp_path: Path) -
     system.submit("early", LATE.replace("NAME", "from_start"), "start")
     system.submit("late", LATE.replace("NAME", "from_now"), "now")
     begins = {
-        begin["queries"][0]: begin
-        for one in system.client.get("/api/queries")
-        for begin in one["begins"]
-        if begin["queries"]
+        begin.queries[0]: begin
+        for one in system.client.queries()
+        for begin in one.begins
+        if begin.queries
     }
-    since = begins["from_now"]["since"]
-    assert (begins["from_start"]["since"], begins["from_start"]["from"]) == (None, "start")
+    since = begins["from_now"].since
+    assert (begins["from_start"].since, begins["from_start"].start) == (None, "start")
     assert since is not None
 
     # The first batch of the past is out, the second under way.

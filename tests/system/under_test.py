@@ -97,7 +97,7 @@ class UnderTest:
             begun = self.client.move(unit, node)
         except PenstockError as error:
             return str(error)
-        return str(self.client.await_move(begun["id"], 120)["state"])
+        return str(self.client.await_move(begun.id, 120).state)
 
     def begin_move(self, unit: str, node: str) -> bool:
         """Asks for a move and does not wait for it; whether there was one to be made."""

@@ -124,13 +124,11 @@ class _Results:
 
 def _moved(live: LiveSystem, results: _Results, k: int) -> float:
     time.sleep(_REST_S)
-    unit = next(
-        fragment for fragment in live.client.get("/api/fragments") if fragment["name"] == "sessions"
-    )
-    target = next(node for node in live.nodes if node != unit["node"])
-    done = live.client.await_move(live.client.move("sessions", target)["id"])
-    if done["state"] != "done":
-        raise RunError(f"move {k} failed: {done['error']}")
-    epoch = unit["epoch"] + 1
+    unit = next(one for one in live.client.fragments() if one.name == "sessions")
+    target = next(node for node in live.nodes if node != unit.node)
+    done = live.client.await_move(live.client.move("sessions", target).id)
+    if done.state != "done":
+        raise RunError(f"move {k} failed: {done.error}")
+    epoch = unit.epoch + 1
     results.await_owner(epoch)
     return results.gap_s(epoch)

@@ -104,7 +104,7 @@ def _run(live: LiveSystem, layout: str, rows: int, say: Say) -> Run:
     start_s = min(row.at_s for row in seen.delivered if row.query == "packets")
     end_s = max(row.at_s for row in seen.delivered if row.query == _SECOND)
     spent_ms = sum(
-        max(float(look.units.get(unit, {}).get("cpu_ms", 0.0)) for look in seen.looks)
+        max((look.units[unit].cpu_ms for look in seen.looks if unit in look.units), default=0.0)
         for unit in ("packets", *_CHAIN)
     )
     return Run(rows / (end_s - start_s), 1_000 * spent_ms / rows)

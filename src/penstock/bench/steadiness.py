@@ -124,8 +124,8 @@ def _look(live: LiveSystem) -> Holding:
 
 
 def _pid(live: LiveSystem) -> int:
-    (node,) = live.client.get("/api/nodes")
-    return int(node["pid"])
+    (node,) = live.client.nodes()
+    return node.pid
 
 
 def _bytes(folder: Path) -> int:

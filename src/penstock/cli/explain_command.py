@@ -131,6 +131,7 @@ def _check_parts(deployment: Deployment, file: Path) -> None:
 
 def _explain_move(what: Path, number: int, format: Format, home: Path | None) -> None:
     from penstock.cli.explaining_move import move_text
+    from penstock.control.answer_models import plain
     from penstock.control.client import Client
 
     if what != Path("move"):
@@ -144,7 +145,7 @@ def _explain_move(what: Path, number: int, format: Format, home: Path | None) ->
         )
     found = Client.of(system_home(home)).explain(number)
     is_text = format is Format.TEXT
-    typer.echo(move_text(found) if is_text else json.dumps(found, indent=2))
+    typer.echo(move_text(found) if is_text else json.dumps(plain(found), indent=2))
 
 
 def _text(deployment: Deployment, file: Path) -> str:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from penstock.control.answer_models import MoveAnswer
 
 _BY = {
     "people": "asked for by people",
@@ -20,26 +23,26 @@ _PARTS = {
 }
 
 
-def move_text(move: Mapping[str, Any]) -> str:
+def move_text(move: MoveAnswer) -> str:
     """Everything known about a move: who wanted it, what for, what it rests on, what it took."""
     lines = [
-        f"move {move['id']}: {move['unit']} {move['source']} → {move['target']}, {move['state']}",
-        f"  {_BY[move['by']]}" + (f": {move['reason']}" if move["reason"] != "asked for" else ""),
+        f"move {move.id}: {move.unit} {move.source} → {move.target}, {move.state}",
+        f"  {_BY[move.by]}" + (f": {move.reason}" if move.reason != "asked for" else ""),
     ]
-    lines += [f"  failed: {move['error']}"] * bool(move["error"])
-    numbers = move["numbers"]
-    if move["by"] == "balancer":
+    lines += [f"  failed: {move.error}"] * bool(move.error)
+    numbers = move.numbers
+    if move.by == "balancer":
         lines += _balance_lines(move, numbers)
     lines += _time_lines(move, numbers.get("spent", {}))
     return "\n".join(lines)
 
 
-def _balance_lines(move: Mapping[str, Any], numbers: Mapping[str, Any]) -> list[str]:
+def _balance_lines(move: MoveAnswer, numbers: Mapping[str, Any]) -> list[str]:
     lines = [
         f"  policy {numbers['policy']}, score {_number(numbers['score'])}: correlation with the "
-        f"rest of {move['source']} {_number(numbers['source_correlation'])}, "
-        f"with {move['target']} {_number(numbers['target_correlation'])}",
-        f"  load of {move['unit']}: {_number(numbers['load'])} cores",
+        f"rest of {move.source} {_number(numbers['source_correlation'])}, "
+        f"with {move.target} {_number(numbers['target_correlation'])}",
+        f"  load of {move.unit}: {_number(numbers['load'])} cores",
         "  loads of nodes, as shares of their cores",
     ]
     after = numbers["loads_after"]
@@ -55,12 +58,12 @@ def _balance_lines(move: Mapping[str, Any], numbers: Mapping[str, Any]) -> list[
     return lines
 
 
-def _time_lines(move: Mapping[str, Any], spent: Mapping[str, float]) -> list[str]:
+def _time_lines(move: MoveAnswer, spent: Mapping[str, float]) -> list[str]:
     lines = []
-    if move["ended_s"] is not None:
-        lines.append(f"  took {move['ended_s'] - move['created_s']:.1f} s")
-    if move["pause_s"] is not None:
-        lines.append(f"  nobody worked on it for {move['pause_s']:.2f} s")
+    if move.ended_s is not None:
+        lines.append(f"  took {move.ended_s - move.created_s:.1f} s")
+    if move.pause_s is not None:
+        lines.append(f"  nobody worked on it for {move.pause_s:.2f} s")
     return lines + [f"    {took_s:6.2f} s {_PARTS[part]}" for part, took_s in spent.items()]
 
 

@@ -63,10 +63,7 @@ class Outcome:
 def without_a_run(plan: RunPlan, ending: Ending) -> Outcome:
     """What came of a run in which nothing had to be done, or nothing was."""
     done = ending == "finished before"
-    statuses = tuple(
-        FragmentStatus(fragment.name, 0, 0, 0.0, 0, 0.0, 0, None, done)
-        for fragment in plan.fragments
-    )
+    statuses = tuple(FragmentStatus(fragment.name, is_finished=done) for fragment in plan.fragments)
     return Outcome(plan, ending, 0.0, statuses, {})
 
 

@@ -14,6 +14,7 @@ from penstock.cli.words import printable
 from penstock.errors import UsageError
 
 if TYPE_CHECKING:
+    from penstock.control.answer_models import LetterAnswer
     from penstock.control.client import Client
 
 ROWS_EXAMPLES = """\
@@ -53,6 +54,7 @@ def rows(
     json: Annotated[bool, typer.Option("--json", help="Print a JSON object a row.")] = False,
 ) -> None:
     """Show the rows of a query or a stream that the system still keeps, oldest first."""
+    from penstock.control.answer_models import plain
     from penstock.model.durations import duration_us
 
     since_s = None if since is None else time.time() - duration_us(since) / 1e6
@@ -65,7 +67,7 @@ def rows(
     try:
         if dead_letters:
             for letter in client.dead_letters(name, _LETTERS):
-                print(json_text.dumps(letter) if json else _letter_line(name, letter))
+                print(json_text.dumps(plain(letter)) if json else _letter_line(name, letter))
             return
         for line in _lines(client, name, since_s, follow, groups, json):
             print(line, flush=follow)
@@ -84,27 +86,27 @@ def _lines(
     json: bool,
 ) -> Iterator[str]:
     # What comes from now on is not part of what is kept now.
-    end = None if follow else client.rows(name, None, time.time() + 1, 0.0)["next"]
+    end = None if follow else client.rows(name, None, time.time() + 1, 0.0).next
     at: int | None = None
     is_empty = True
     while end is None or at is None or at < end:
         wait_s = _WAIT_S if follow else 0.0
         answer = client.rows(name, at, since_s if at is None else None, wait_s, groups)
-        for row in answer["rows"]:
+        for row in answer.rows:
             is_empty = False
             yield json_text.dumps(row) if json else _line(name, row)
-        if answer["ended"] and is_empty:
+        if answer.ended and is_empty:
             client.check_readable(name)
-        if answer["ended"] or (answer["next"] == at and not follow):
+        if answer.ended or (answer.next == at and not follow):
             return
-        at = answer["next"]
+        at = answer.next
 
 
-def _letter_line(name: str, letter: dict[str, Any]) -> str:
+def _letter_line(name: str, letter: LetterAnswer) -> str:
     """Where a row stood, why it could not be used, and what it said."""
-    place = f"{letter['file']}:{letter['line']}" if "file" in letter else ""
-    row = letter["row"] if isinstance(letter["row"], str) else json_text.dumps(letter["row"])
-    parts = (name, letter["kind"], place, letter["reason"] * (letter["kind"] != "late"), row)
+    place = "" if letter.file is None else f"{letter.file}:{letter.line}"
+    row = letter.row if isinstance(letter.row, str) else json_text.dumps(letter.row)
+    parts = (name, letter.kind, place, letter.reason * (letter.kind != "late"), row)
     return "  ".join(printable(part) for part in parts if part)
 
 

@@ -145,7 +145,7 @@ def _signatures(system: System) -> dict[str, str]:
 
 def submit_parts(client: Client, parts: Iterable[RunPart], folder: Path) -> Iterator[str]:
     """Submits the parts that the system does not have yet; yields what is to be said of them."""
-    known = {query["name"] for query in client.get("/api/queries")}
+    known = {query.name for query in client.queries()}
     for part in parts:
         if part.name not in known:
             yield from _submitted(client, part, folder)
@@ -160,9 +160,7 @@ def _submitted(client: Client, part: RunPart, folder: Path) -> Iterator[str]:
     except InputError as error:
         yield from _submitted_late(client, part, folder, error)
         return
-    again = sorted(
-        {fragment.partition(".")[0] for fragment in made["fragments"] if "." in fragment}
-    )
+    again = sorted({fragment.partition(".")[0] for fragment in made.fragments if "." in fragment})
     if again:
         yield f"added since: {listed(part.queries)}; read again from the start: {listed(again)}"
 
@@ -177,9 +175,9 @@ def _submitted_late(
         if error.what == refusal.what:
             raise refusal from None
         raise InputError(f"{refusal.what}; {error.what}", hint=f"{_AFRESH}.") from None
-    for begin in made["begins"]:
-        names = listed(begin["queries"]) or begin["fragment"]
-        yield f"{names} {_since(begin['since'])}: {refusal.what}"
+    for begin in made.begins:
+        names = listed(begin.queries) or begin.fragment
+        yield f"{names} {_since(begin.since)}: {refusal.what}"
 
 
 def _since(moment: str | None) -> str:

@@ -11,13 +11,14 @@ import textwrap
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from penstock.errors import InputError, RunError
 
 if TYPE_CHECKING:
+    from penstock.control.answer_models import BeginAnswer, FragmentAnswer, MoveAnswer
     from penstock.control.client import Client
     from penstock.control.home import Home
     from penstock.control.records import SubmissionKind
@@ -69,8 +70,10 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _print_json(value: object) -> None:
-    print(json_text.dumps(value, indent=2))
+def _print_json(answer: object) -> None:
+    from penstock.control.answer_models import plain
+
+    print(json_text.dumps(plain(answer), indent=2))
 
 
 def up(
@@ -128,7 +131,7 @@ def up(
     wanted = NodesWanted(nodes, cores, size)
     place = system_home(home)
     client = bring_up(place, wanted, port, catalog, say=_say, host=on)
-    names = ", ".join(node["name"] for node in client.get("/api/nodes"))
+    names = ", ".join(node.name for node in client.nodes())
     print(f"system up  ·  nodes {names}  ·  {client.url}  ·  {place.path}")
 
 
@@ -173,21 +176,21 @@ def submit(
     if json:
         _print_json(made)
     else:
-        parts = [", ".join(made["fragments"])] * bool(made["fragments"])
-        parts += [f"once something reads it, {one}" for one in made["unread"]]
-        _print_line(f"running as {made['name']}: {'; '.join(parts)}")
-        for line in _beginning_lines(made["begins"]):
+        parts = [", ".join(made.fragments)] * bool(made.fragments)
+        parts += [f"once something reads it, {one}" for one in made.unread]
+        _print_line(f"running as {made.name}: {'; '.join(parts)}")
+        for line in _beginning_lines(made.begins):
             _print_line(line)
 
 
-def _beginning_lines(begins: list[dict[str, Any]]) -> list[str]:
+def _beginning_lines(begins: list[BeginAnswer]) -> list[str]:
     """Since when each query counts, where that is not from the first row on."""
     lines = []
     for begin in begins:
-        name = ", ".join(begin["queries"]) or begin["fragment"]
-        if begin["since"] is not None:
-            lines.append(f"{name} counts after {clear_moment(begin['since'])} UTC, event time")
-        if begin["untimed"]:
+        name = ", ".join(begin.queries) or begin.fragment
+        if begin.since is not None:
+            lines.append(f"{name} counts after {clear_moment(begin.since)} UTC, event time")
+        if begin.untimed:
             lines.append(f"{name} sees rows from the next batch on where they have no event time")
     return lines
 
@@ -203,26 +206,26 @@ def clear_moment(written: str) -> str:
     return f"{day} {whole}{point}{part.rstrip('0')}"
 
 
-def _since_words(one: dict[str, Any]) -> str:
+def _since_words(one: BeginAnswer | FragmentAnswer) -> str:
     """Since when a fragment counts, for a table."""
-    if one["since"] is not None:
-        return clear_moment(one["since"])
-    return "its submission" if one["untimed"] else "the start"
+    if one.since is not None:
+        return clear_moment(one.since)
+    return "its submission" if one.untimed else "the start"
 
 
 def ls(home: HomeOption = None, json: JsonOption = False) -> None:
     """List what was submitted."""
-    found = connected(home).get("/api/queries")
+    found = connected(home).queries()
     if json:
         _print_json(found)
         return
     rows = [
         (
-            one["name"],
-            one["state"],
-            " ".join(one["nodes"]),
-            ", ".join(sorted({_since_words(begun) for begun in one["begins"]})),
-            ", ".join(one["queries"]),
+            one.name,
+            one.state,
+            " ".join(one.nodes),
+            ", ".join(sorted({_since_words(begun) for begun in one.begins})),
+            ", ".join(one.queries),
         )
         for one in found
     ]
@@ -231,17 +234,17 @@ def ls(home: HomeOption = None, json: JsonOption = False) -> None:
 
 def nodes(home: HomeOption = None, json: JsonOption = False) -> None:
     """List the nodes: what they have, what they use, what they run."""
-    found = connected(home).get("/api/nodes")
+    found = connected(home).nodes()
     if json:
         _print_json(found)
         return
     rows = [
         (
-            one["name"],
-            one["state"],
-            f"{one['utilisation']:.0%} of {one['cores']}",
-            f"{one['memory_bytes'] / 2**20:,.0f} MB",
-            ", ".join(one["runs"]),
+            one.name,
+            one.state,
+            f"{one.utilisation:.0%} of {one.cores}",
+            f"{one.memory_bytes / 2**20:,.0f} MB",
+            ", ".join(one.runs),
         )
         for one in found
     ]
@@ -278,53 +281,52 @@ def status(
             "p99",
             "counts since (UTC)",
         ),
-        [_status_row(fragment) for fragment in found["fragments"]],
+        [_status_row(fragment) for fragment in found.fragments],
         _NOTHING,
     )
-    for one in found["fragments"]:
-        for text in [one["error"]] * bool(one["error"]) + one["notes"]:
-            _print_line(f"{one['name']}: {text}")
-    for one in found["set_aside"]:
-        _print_line(f"set aside of {one['stream']}: {one['text']}; in {one['folder']}")
-    for one in found["moves"]:
-        _print_line(_move_line(one))
+    for one in found.fragments:
+        for text in [one.error] * bool(one.error) + one.notes:
+            _print_line(f"{one.name}: {text}")
+    for aside in found.set_aside:
+        _print_line(f"set aside of {aside.stream}: {aside.text}; in {aside.folder}")
+    for moved in found.moves:
+        _print_line(_move_line(moved))
 
 
-def _status_row(one: dict[str, Any]) -> tuple[str, ...]:
-    measured = one["measured"]
-    latency = [measured.get("latency_p50_s"), measured.get("latency_p99_s")]
+def _status_row(one: FragmentAnswer) -> tuple[str, ...]:
     # Of an intake nothing is known but what it costs.
-    is_known = "rows_in" in measured
-    return (
-        one["name"],
-        one["node"] or "–",
-        one["state"],
-        f"{measured.get('rows_in_per_s', 0):,.0f}" if is_known else "",
-        f"{measured['rows_in']:,}" if is_known else "",
-        f"{measured.get('rows_out', 0):,}" if is_known else "",
-        f"{measured.get('backlog_rows', 0):,}" if is_known else "",
-        _number(measured.get("cost_us")),
-        f"{measured.get('batch_ms', 0):,.0f}" if is_known else "",
-        *("" if value is None else f"{value:.1f} s" for value in latency),
-        _since_words(one) if one["kind"] == "fragment" else "",
-    )
+    known = one.status
+    cells: tuple[str, ...] = ("",) * 8
+    if known is not None:
+        latency = (known.latency_p50_s, known.latency_p99_s)
+        cells = (
+            f"{known.rows_in_per_s:,.0f}",
+            f"{known.rows_in:,}",
+            f"{known.rows_out:,}",
+            f"{known.backlog_rows:,}",
+            _number(known.cost_us),
+            f"{known.batch_ms:,.0f}",
+            *("" if value is None else f"{value:.1f} s" for value in latency),
+        )
+    since = _since_words(one) if one.kind == "fragment" else ""
+    return (one.name, one.node or "–", one.state, *cells, since)
 
 
 def _operator_status(client: Client, json: bool) -> None:
-    found = client.get("/api/operators")
+    found = client.operators()
     if json:
         _print_json(found)
         return
     rows = [
         (
-            one["operator"],
-            one["kind"],
-            one["fragment"],
-            one["node"] or "–",
-            _number(one["rows_in_per_s"], 0),
-            _number(one["rows_out_per_s"], 0),
-            _number(one["selectivity"], 3),
-            _number(one["cost_us"]),
+            one.operator,
+            one.kind,
+            one.fragment,
+            one.node or "–",
+            _number(one.rows_in_per_s, 0),
+            _number(one.rows_out_per_s, 0),
+            _number(one.selectivity, 3),
+            _number(one.cost_us),
         )
         for one in found
     ]
@@ -336,11 +338,11 @@ def _number(value: float | None, digits: int = 1) -> str:
     return "" if value is None else f"{value:,.{digits}f}"
 
 
-def _move_line(one: dict[str, Any]) -> str:
-    took = f" in {one['ended_s'] - one['created_s']:.1f} s" if one["ended_s"] else ""
-    paused = f", paused {one['pause_s']:.2f} s" if one["pause_s"] is not None else ""
-    what = f"move {one['id']}: {one['unit']} {one['source']} → {one['target']} {one['state']}"
-    return f"{_clock(one['created_s'])}  {what}{took}{paused}: {one['error'] or one['reason']}"
+def _move_line(one: MoveAnswer) -> str:
+    took = f" in {one.ended_s - one.created_s:.1f} s" if one.ended_s else ""
+    paused = f", paused {one.pause_s:.2f} s" if one.pause_s is not None else ""
+    what = f"move {one.id}: {one.unit} {one.source} → {one.target} {one.state}"
+    return f"{_clock(one.created_s)}  {what}{took}{paused}: {one.error or one.reason}"
 
 
 def _clock(at_s: float) -> str:
@@ -355,12 +357,12 @@ def events(
     json: JsonOption = False,
 ) -> None:
     """List what happened last: submissions, assignments, moves, recoveries; oldest first."""
-    found = connected(home).get("/api/events", last=last)
+    found = connected(home).events(last)
     if json:
         _print_json(found)
         return
     for one in found:
-        _print_line(f"{_clock(one['at_s'])}  {one['kind']:<8}  {one['subject']}: {one['text']}")
+        _print_line(f"{_clock(one.at_s)}  {one.kind:<8}  {one.subject}: {one.text}")
     if not found:
         print("nothing has happened yet")
 
@@ -373,15 +375,15 @@ def move(
 ) -> None:
     """Move a fragment to another node, while it runs."""
     client = connected(home)
-    done = client.await_move(client.move(fragment, node)["id"])
-    if done["state"] == "done":
-        done = client.await_pause(done["id"])
+    done = client.await_move(client.move(fragment, node).id)
+    if done.state == "done":
+        done = client.await_pause(done.id)
     if json:
         _print_json(done)
     else:
         _print_line(_move_line(done))
-    if done["state"] != "done":
-        raise RunError(f"{fragment} stays on {done['source']}: {done['error']}")
+    if done.state != "done":
+        raise RunError(f"{fragment} stays on {done.source}: {done.error}")
 
 
 def drop(name: Annotated[str, typer.Argument(metavar="NAME")], home: HomeOption = None) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from penstock.channels.dead_letters import DeadLetters
 from penstock.channels.durable import read_record, write_record
@@ -28,6 +27,7 @@ from penstock.cli.run_submissions import keep_in_line, run_parts, submit_parts
 from penstock.cli.signals import StopRequest
 from penstock.cli.tally import counted_before, set_aside_since, since
 from penstock.cli.view import SetAside, Snapshot
+from penstock.control.answer_models import SystemAnswer
 from penstock.control.client import Client
 from penstock.control.cost_memory import COSTS
 from penstock.control.home import Home
@@ -132,16 +132,16 @@ class _Run:
             self._show_rows(client)
             passed_s = time.monotonic() - began_s
             self._presenter.update(self._snapshot(found), passed_s)
-            if all(fragment["state"] in _OVER for fragment in found["fragments"]):
+            if all(fragment.state in _OVER for fragment in found.fragments):
                 return "finished"
             if self._limit_s is not None and passed_s >= self._limit_s:
                 return "time"
         return "asked"
 
-    def _check(self, found: Mapping[str, Any]) -> None:
-        for one in found["fragments"]:
-            if one["state"] == "failed" and one["restarts"] >= one["restarts_at_most"]:
-                raise RunError(one["error"], hint=f"Logs are in {self._home.logs}.")
+    def _check(self, found: SystemAnswer) -> None:
+        for one in found.fragments:
+            if one.state == "failed" and one.restarts >= one.restarts_at_most:
+                raise RunError(one.error, hint=f"Logs are in {self._home.logs}.")
 
     @property
     def _shown_mark(self) -> Path:
@@ -161,26 +161,24 @@ class _Run:
         if self._shown != before:
             write_record(self._shown_mark, self._shown)
 
-    def _statuses(self, found: Mapping[str, Any]) -> tuple[FragmentStatus, ...]:
-        by_name = {fragment["name"]: fragment for fragment in found["fragments"]}
+    def _statuses(self, found: SystemAnswer) -> tuple[FragmentStatus, ...]:
+        by_name = {fragment.name: fragment for fragment in found.fragments}
         statuses = []
         for fragment in self._plan.fragments:
-            known = by_name.get(fragment.name, {"measured": {}, "state": "waiting"})
-            done = known["state"] in _OVER
-            blank = FragmentStatus(fragment.name, 0, 0, 0.0, 0, 0.0, 0, None, done)
-            # What was never measured since was not read or given either.
-            first = vars(self._first[fragment.name])
-            measured = known["measured"] or first
-            if fragment.name in self._done_before:
-                measured = {**measured, **first}
-            statuses.append(FragmentStatus(**{**vars(blank), **measured}))
+            known = by_name.get(fragment.name)
+            status = None if known is None else known.status
+            done = known is not None and known.state in _OVER
+            measured = status or FragmentStatus(fragment.name, is_finished=done)
+            if status is None or fragment.name in self._done_before:
+                # What was never measured since was not read or given either.
+                measured = replace(measured, **vars(self._first[fragment.name]))
+            statuses.append(measured)
         return since(self._first, statuses)
 
-    def _snapshot(self, found: Mapping[str, Any]) -> Snapshot:
+    def _snapshot(self, found: SystemAnswer) -> Snapshot:
         statuses = self._rates.recent(self._statuses(found), time.monotonic())
-        nodes = found["nodes"]
-        memory = sum(node["memory_bytes"] for node in nodes)
-        cpu = sum(node["utilisation"] for node in nodes) / max(1, len(nodes))
+        memory = sum(node.memory_bytes for node in found.nodes)
+        cpu = sum(node.utilisation for node in found.nodes) / max(1, len(found.nodes))
         return Snapshot(
             statuses=labelled(self._plan.fragments, statuses),
             use=NodeUse(cpu, memory, memory),

@@ -25,6 +25,7 @@ from penstock.control.resuming import Resuming
 from penstock.control.system import System, Unit, assembled
 from penstock.control.versions import check_system
 from penstock.errors import FullDiskError, InputError, PenstockError
+from penstock.model.measurements import NodeSample
 
 LEASE_S = 5.0
 _RENEW_EVERY_S = 1.0
@@ -77,7 +78,7 @@ class Worker(Protocol):
     def has_room(self) -> bool:
         """Whether the disk that was full has room again."""
 
-    def measurements(self) -> dict[str, object]:
+    def measurements(self) -> NodeSample:
         """What was measured since the last time."""
 
 
@@ -282,7 +283,7 @@ class Agent:
             self._check()
         if now_s - self._sampled_s > _SAMPLE_EVERY_S:
             self._sampled_s = now_s
-            self._catalog.sample(self.name, time.time(), self._worker.measurements())
+            self._catalog.sample(self.name, self._worker.measurements())
 
     @property
     def _pause_s(self) -> float:
@@ -504,8 +505,7 @@ class Agent:
                 self._resuming.look(name)
 
     def _finish(self, name: str, epoch: int) -> None:
-        measured = self._worker.measurements().get("fragments", {})
-        last = measured.get(name, {}) if isinstance(measured, dict) else {}
+        last = self._worker.measurements().fragments.get(name)
         self._resuming.look(name)
         if not self._end(name):
             return

@@ -14,15 +14,33 @@ import pyarrow as pa
 from fastapi import FastAPI, Query, Request, Response
 from fastapi import Path as PathParameter
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
-from pydantic import BaseModel, Field
+from fastapi.responses import HTMLResponse, PlainTextResponse
 from starlette.exceptions import HTTPException
 
 from penstock import __version__
+from penstock.control.answer_models import (
+    MOST,
+    Done,
+    DroppedAnswer,
+    FragmentAnswer,
+    FragmentMove,
+    KeptAnswer,
+    LetterAnswer,
+    MoveAnswer,
+    NodeAnswer,
+    OperatorAnswer,
+    QueryAnswer,
+    Refusal,
+    RowsAnswer,
+    SetAsideAnswer,
+    SubmitRequest,
+    SubmittedAnswer,
+    SystemAnswer,
+)
 from penstock.control.answers import (
     begins_answer,
     fragments_answer,
-    metrics_text,
+    metrics_of,
     nodes_answer,
     operators_answer,
     queries_answer,
@@ -32,40 +50,22 @@ from penstock.control.catalog import Catalog
 from penstock.control.controller import Controller, MoveRequest
 from penstock.control.home import Home
 from penstock.control.pages import api_page
-from penstock.control.records import SubmissionKind
+from penstock.control.records import EventRecord
 from penstock.control.results import read_results
 from penstock.control.system import System
 from penstock.errors import InputError, PenstockError, RunError, UsageError, listed
 from penstock.feeds.arrow import rows_of
-from penstock.model.beginnings import StartKind
+from penstock.model.measurements import NodeSample
 
 ARROW = "application/vnd.apache.arrow.stream"
 _STATUS = {1: 400, 2: 400, 3: 503}
 """HTTP's word for each exit code."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _SEE_DOCS = "GET /docs says what there is."
-_MOST = 2**62
-"""As far as databases count."""
-Answer = dict[str, Any]
-
-
-class Submit(BaseModel):
-    """A deployment file or a single query to be run; ``start`` is since when it counts."""
-
-    name: str = Field(max_length=200)
-    kind: SubmissionKind
-    text: str = Field(max_length=1_000_000)
-    folder: str = "."
-    max_latency_us: int | None = Field(None, gt=0, le=_MOST)
-    start: StartKind = "now"
-
-
-class Move(BaseModel):
-    """A fragment that is to run on another node."""
-
-    fragment: str
-    node: str
-    reason: str = "asked for"
+_REFUSALS: dict[int | str, dict[str, Any]] = {
+    "4XX": {"model": Refusal, "description": "It was not done: what was asked for is wrong"},
+    "5XX": {"model": Refusal, "description": "It was not done: something does not work"},
+}
 
 
 def make_app(
@@ -78,6 +78,7 @@ def make_app(
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        responses=_REFUSALS,
     )
     app.add_exception_handler(PenstockError, _told)
     app.add_exception_handler(RequestValidationError, _misread)
@@ -100,14 +101,9 @@ def _told(_: Request, error: Exception) -> Response:
 
 
 def _refusal(error: PenstockError, status: int) -> Response:
-    body = {
-        "error": error.what,
-        "hint": error.hint,
-        "text": str(error),
-        "exit_code": error.exit_code,
-    }
+    refusal = Refusal(error=error.what, hint=error.hint, text=str(error), exit_code=error.exit_code)
     # Escaped: what is quoted from a request need not be text that can be encoded.
-    return Response(json.dumps(body), status, media_type="application/json")
+    return Response(json.dumps(dict(refusal)), status, media_type="application/json")
 
 
 def _misread(request: Request, error: Exception) -> Response:
@@ -132,50 +128,50 @@ def _failed(request: Request, error: Exception) -> Response:
 
 def _add_reading(app: FastAPI, home: Home, catalog: Catalog, controller: Controller) -> None:
     @app.get("/api/system", summary="Nodes, queries, fragments and the latest moves")
-    def system() -> Answer:
+    def system() -> SystemAnswer:
         return system_answer(catalog, controller.system(), controller.set_aside())
 
     @app.get("/api/nodes", summary="Every node: what it has, uses and runs")
-    def nodes() -> list[Answer]:
+    def nodes() -> list[NodeAnswer]:
         return nodes_answer(catalog)
 
     @app.get("/api/nodes/{name}/series", summary="What a node measured, as a bounded series")
-    def series(name: str, last: Annotated[int, Query(ge=1, le=600)] = 60) -> list[Answer]:
+    def series(name: str, last: Annotated[int, Query(ge=1, le=600)] = 60) -> list[NodeSample]:
         known = [node.name for node in catalog.nodes()]
         if name not in known:
             raise InputError(f"no node {name}", hint=f"There are {listed(known)}.")
-        return catalog.samples(name, last)
+        return list(catalog.samples(name, last))
 
     @app.get("/api/queries", summary="What was submitted")
-    def queries() -> list[Answer]:
+    def queries() -> list[QueryAnswer]:
         return queries_answer(catalog, controller.system(), controller.set_aside())
 
     @app.get("/api/fragments", summary="Every fragment and intake: where it is and how it does")
-    def fragments() -> list[Answer]:
+    def fragments() -> list[FragmentAnswer]:
         return fragments_answer(catalog, controller.system(), controller.set_aside())
 
     @app.get("/api/operators", summary="Every operator: its rows, and its cost by estimate")
-    def operators() -> list[Answer]:
+    def operators() -> list[OperatorAnswer]:
         return operators_answer(catalog, controller.system())
 
     @app.get("/api/moves", summary="The latest moves, oldest first")
-    def moves(last: Annotated[int, Query(ge=1, le=1_000)] = 50) -> list[Answer]:
-        return [vars(move) for move in catalog.moves(last=last)]
+    def moves(last: Annotated[int, Query(ge=1, le=1_000)] = 50) -> list[MoveAnswer]:
+        return [MoveAnswer.of(move) for move in catalog.moves(last=last)]
 
     @app.get("/api/moves/{number}", summary="One move, and the numbers it rests on")
-    def one_move(number: Annotated[int, PathParameter(ge=0, le=_MOST)]) -> Answer:
+    def one_move(number: Annotated[int, PathParameter(ge=0, le=MOST)]) -> MoveAnswer:
         found = catalog.move(number)
         if found is None:
             last = [str(move.id) for move in catalog.moves(last=5)]
             raise InputError(f"no move {number}", hint=f"The latest are {listed(last)}.")
-        return {**vars(found), "by": found.by}
+        return MoveAnswer.of(found)
 
     @app.get("/api/events", summary="What was decided and why, oldest first")
     def events(
-        after: Annotated[int, Query(ge=0, le=_MOST)] = 0,
+        after: Annotated[int, Query(ge=0, le=MOST)] = 0,
         last: Annotated[int, Query(ge=1, le=2_000)] = 100,
-    ) -> list[Answer]:
-        return [vars(event) for event in catalog.events(after, last)]
+    ) -> list[EventRecord]:
+        return list(catalog.events(after, last))
 
     @app.get("/api/logs/{name}", response_class=PlainTextResponse, summary="The end of a log")
     def logs(name: str, lines: Annotated[int, Query(ge=1, le=10_000)] = 100) -> str:
@@ -186,7 +182,7 @@ def _add_reading(app: FastAPI, home: Home, catalog: Catalog, controller: Control
 
     @app.get("/metrics", response_class=PlainTextResponse, summary="Measurements for Prometheus")
     def metrics() -> str:
-        return metrics_text(catalog, controller.system(), controller.set_aside())
+        return metrics_of(catalog, controller.system(), controller.set_aside()).text()
 
 
 def _tail(path: Path, lines: int) -> str:
@@ -199,12 +195,17 @@ def _tail(path: Path, lines: int) -> str:
 
 
 def _add_results(app: FastAPI, controller: Controller) -> None:
-    @app.get("/api/streams/{name}/rows", summary="Rows of a stream or of a query's result")
+    @app.get(
+        "/api/streams/{name}/rows",
+        summary="Rows of a stream or of a query's result",
+        response_model=RowsAnswer,
+        responses={200: {"content": {ARROW: {}}}},
+    )
     def rows(
         request: Request,
         name: str,
-        after: Annotated[int | None, Query(ge=0, le=_MOST)] = None,
-        since_s: Annotated[float | None, Query(ge=0, le=_MOST)] = None,
+        after: Annotated[int | None, Query(ge=0, le=MOST)] = None,
+        since_s: Annotated[float | None, Query(ge=0, le=MOST)] = None,
         most_rows: Annotated[int, Query(ge=1, le=1_000_000)] = 10_000,
         wait_s: Annotated[float, Query(ge=0, le=30)] = 0.0,
         groups: Annotated[str | None, Query(max_length=1_000)] = None,
@@ -220,33 +221,37 @@ def _add_results(app: FastAPI, controller: Controller) -> None:
         if request.headers.get("accept") == ARROW:
             return Response(_arrow(found.rows), media_type=ARROW, headers=headers)
         listed_rows = rows_of(found.rows) if found.rows is not None else []
-        body = {"next": found.next, "ended": found.ended, "rows": _plain(listed_rows)}
-        return JSONResponse(body, headers=headers)
+        answer = RowsAnswer(next=found.next, ended=found.ended, rows=_plain(listed_rows))
+        return Response(answer.model_dump_json(), media_type="application/json", headers=headers)
 
     @app.get("/api/set_aside", summary="Streams of which rows could not be used: how many, and why")
-    def set_aside() -> list[Answer]:
+    def set_aside() -> list[SetAsideAnswer]:
         return controller.set_aside()
 
-    @app.get("/api/streams/{name}/dead_letters", summary="The latest rows that could not be used")
+    @app.get(
+        "/api/streams/{name}/dead_letters",
+        summary="The latest rows that could not be used",
+        response_model_exclude_unset=True,
+    )
     def dead_letters(
         name: str, last: Annotated[int, Query(ge=1, le=100_000)] = 1_000
-    ) -> list[Answer]:
+    ) -> list[LetterAnswer]:
         return controller.dead_letters(name, last)
 
     @app.put("/api/streams/{name}/readers/{reader}", summary="Keep rows until this reader has them")
     def keep(
-        name: str, reader: str, at: Annotated[int | None, Query(ge=0, le=_MOST)] = None
-    ) -> Answer:
+        name: str, reader: str, at: Annotated[int | None, Query(ge=0, le=MOST)] = None
+    ) -> KeptAnswer:
         channel = controller.channel(_stream(controller, name))
         channel.register(_reader(reader))
         if at is not None:
             channel.advance(_reader(reader), at)
-        return {"oldest": channel.oldest()}
+        return KeptAnswer(oldest=channel.oldest())
 
     @app.delete("/api/streams/{name}/readers/{reader}", summary="Keep nothing for it any more")
-    def forget(name: str, reader: str) -> Answer:
+    def forget(name: str, reader: str) -> Done:
         controller.channel(_stream(controller, name)).forget(_reader(reader))
-        return {}
+        return Done()
 
 
 def _stream(controller: Controller, name: str) -> str:
@@ -298,30 +303,30 @@ def _is_plain(value: object) -> bool:
 
 def _add_acting(app: FastAPI, controller: Controller, on_down: Callable[[], None]) -> None:
     @app.post("/api/queries", status_code=201, summary="Submit a deployment or a query")
-    def submit(asked: Submit) -> Answer:
+    def submit(asked: SubmitRequest) -> SubmittedAnswer:
         units = controller.submit(
             asked.name, asked.kind, asked.text, asked.folder, asked.max_latency_us, asked.start
         )
-        return {
-            "name": asked.name,
-            "fragments": [unit.name for unit in units if not unit.is_unread],
-            "unread": [unit.name for unit in units if unit.is_unread],
-            "begins": begins_answer(units),
-        }
+        return SubmittedAnswer(
+            name=asked.name,
+            fragments=[unit.name for unit in units if not unit.is_unread],
+            unread=[unit.name for unit in units if unit.is_unread],
+            begins=begins_answer(units),
+        )
 
     @app.delete("/api/queries/{name}", summary="Stop a submission and forget it")
-    def drop(name: str) -> Answer:
+    def drop(name: str) -> DroppedAnswer:
         controller.drop(name)
-        return {"name": name}
+        return DroppedAnswer(name=name)
 
     @app.post("/api/moves", status_code=202, summary="Move fragments, as one plan")
-    def move(asked: list[Move]) -> list[Answer]:
+    def move(asked: list[FragmentMove]) -> list[MoveAnswer]:
         begun = controller.move(
             [MoveRequest(move.fragment, move.node, move.reason) for move in asked]
         )
-        return [vars(move) for move in begun]
+        return [MoveAnswer.of(move) for move in begun]
 
     @app.post("/api/down", status_code=202, summary="Stop the nodes and the controller")
-    def down() -> Answer:
+    def down() -> Done:
         on_down()
-        return {}
+        return Done()

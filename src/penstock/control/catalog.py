@@ -31,6 +31,7 @@ from penstock.control.tables import (
     units,
 )
 from penstock.errors import InputError, PenstockError, UnreachableError
+from penstock.model.measurements import FragmentStatus, NodeSample
 
 _KEPT_EVENTS = 2_000
 _KEPT_SAMPLES = 600
@@ -283,7 +284,7 @@ class Catalog:
         epoch: int,
         state: str,
         error: str = "",
-        measured: Mapping[str, object] | None = None,
+        measured: FragmentStatus | None = None,
     ) -> None:
         """Records what the owner with this epoch says; a former owner is not listened to."""
         mine = (units.c.name == unit, units.c.epoch == epoch)
@@ -294,7 +295,7 @@ class Catalog:
                 "state": state,
                 "error": error,
                 "reported_epoch": epoch,
-                "measured": dict(measured or {}),
+                "measured": measured,
                 "since_s": sa.case((goes_on, units.c.since_s), else_=now_s)
                 if state in _UP
                 else now_s,
@@ -396,23 +397,27 @@ class Catalog:
             rows = connection.execute(asked.limit(last)).mappings().all()
         return tuple(EventRecord(**row) for row in reversed(rows))
 
-    def sample(self, node: str, at_s: float, numbers: Mapping[str, object]) -> None:
+    def sample(self, node: str, measured: NodeSample) -> None:
         """Keeps what a node measured; a bounded series for each."""
+        row = {"node": node, "at_s": measured.at_s, "numbers": measured}
         with self._begin() as connection:
-            connection.execute(
-                sa.insert(samples).values(node=node, at_s=at_s, numbers=dict(numbers))
-            )
+            connection.execute(sa.insert(samples).values(**row))
             ours = samples.c.node == node
             newest = sa.select(samples.c.id).where(ours).order_by(samples.c.id.desc())
             cut = newest.offset(_KEPT_SAMPLES).limit(1).scalar_subquery()
             connection.execute(sa.delete(samples).where(ours, samples.c.id <= cut))
 
-    def samples(self, node: str, last: int = _KEPT_SAMPLES) -> list[dict[str, Any]]:
+    def samples(self, node: str, last: int = _KEPT_SAMPLES) -> tuple[NodeSample, ...]:
         """A node's latest measurements, oldest first."""
-        asked = sa.select(samples.c.at_s, samples.c.numbers).where(samples.c.node == node)
+        asked = sa.select(samples.c.numbers).where(samples.c.node == node)
         with self._read() as connection:
-            rows = connection.execute(asked.order_by(samples.c.id.desc()).limit(last)).all()
-        return [{"at_s": at_s, **numbers} for at_s, numbers in reversed(rows)]
+            found = connection.execute(asked.order_by(samples.c.id.desc()).limit(last))
+            return tuple(reversed(found.scalars().all()))
+
+    def latest_sample(self, node: str) -> NodeSample | None:
+        """What a node measured last."""
+        found = self.samples(node, 1)
+        return found[0] if found else None
 
 
 def _known(connection: sa.Connection, key: str) -> str | None:

@@ -4,14 +4,32 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import httpx
 import pyarrow as pa
+from pydantic import TypeAdapter
 
+from penstock.control.answer_models import (
+    FragmentAnswer,
+    FragmentMove,
+    KeptAnswer,
+    LetterAnswer,
+    MoveAnswer,
+    NodeAnswer,
+    OperatorAnswer,
+    QueryAnswer,
+    Refusal,
+    RowsAnswer,
+    SubmitRequest,
+    SubmittedAnswer,
+    SystemAnswer,
+    VersionAnswer,
+    plain,
+)
 from penstock.control.home import Home
-from penstock.control.records import UNREADABLE, SubmissionKind
+from penstock.control.records import UNREADABLE, EventRecord, SubmissionKind
 from penstock.errors import InputError, PenstockError, RunError, UnreachableError, UsageError
 from penstock.model.beginnings import StartKind
 
@@ -22,6 +40,20 @@ KINDS: dict[int, type[PenstockError]] = {
     4: RunError,
 }
 _ARROW = "application/vnd.apache.arrow.stream"
+Told = TypeVar("Told")
+_EVENTS = TypeAdapter(list[EventRecord])
+_FRAGMENTS = TypeAdapter(list[FragmentAnswer])
+_KEPT = TypeAdapter(KeptAnswer)
+_LETTERS = TypeAdapter(list[LetterAnswer])
+_MOVE = TypeAdapter(MoveAnswer)
+_MOVES = TypeAdapter(list[MoveAnswer])
+_NODES = TypeAdapter(list[NodeAnswer])
+_OPERATORS = TypeAdapter(list[OperatorAnswer])
+_QUERIES = TypeAdapter(list[QueryAnswer])
+_ROWS = TypeAdapter(RowsAnswer)
+_SUBMITTED = TypeAdapter(SubmittedAnswer)
+_SYSTEM = TypeAdapter(SystemAnswer)
+_VERSION = TypeAdapter(VersionAnswer)
 
 
 class Client:
@@ -62,21 +94,44 @@ class Client:
             return answer
         raise _error(answer)
 
-    def _told(self, method: str, path: str, **given: Any) -> Any:
+    def _told(self, kind: TypeAdapter[Told], method: str, path: str, **given: Any) -> Told:
         answer = self._answer(method, path, **given)
         try:
-            return answer.json()
+            return kind.validate_json(answer.content)
         except ValueError:
             raise _no_controller(answer) from None
 
-    def get(self, path: str, **parameters: object) -> Any:
-        """What a route answers, as JSON."""
-        return self._told("GET", path, params=parameters)
-
-    def system(self) -> dict[str, Any]:
+    def system(self) -> SystemAnswer:
         """Nodes, queries, fragments and the latest moves."""
-        found: dict[str, Any] = self.get("/api/system")
-        return found
+        return self._told(_SYSTEM, "GET", "/api/system")
+
+    def version(self) -> str:
+        """The version of Penstock that answers, whatever else that one says."""
+        return self._told(_VERSION, "GET", "/api/system").version
+
+    def nodes(self) -> list[NodeAnswer]:
+        """Every node: what it has, uses and runs."""
+        return self._told(_NODES, "GET", "/api/nodes")
+
+    def queries(self) -> list[QueryAnswer]:
+        """What was submitted."""
+        return self._told(_QUERIES, "GET", "/api/queries")
+
+    def fragments(self) -> list[FragmentAnswer]:
+        """Every fragment and intake: where it is and how it does."""
+        return self._told(_FRAGMENTS, "GET", "/api/fragments")
+
+    def operators(self) -> list[OperatorAnswer]:
+        """Every operator: its rows, and its cost by estimate."""
+        return self._told(_OPERATORS, "GET", "/api/operators")
+
+    def moves(self, last: int) -> list[MoveAnswer]:
+        """The latest moves, oldest first."""
+        return self._told(_MOVES, "GET", "/api/moves", params={"last": last})
+
+    def events(self, last: int) -> list[EventRecord]:
+        """What was decided and why, oldest first."""
+        return self._told(_EVENTS, "GET", "/api/events", params={"last": last})
 
     def submit(
         self,
@@ -86,46 +141,44 @@ class Client:
         folder: str,
         max_latency_us: int | None = None,
         start: StartKind = "now",
-    ) -> dict[str, Any]:
+    ) -> SubmittedAnswer:
         """Submits a deployment or a query that counts from ``start`` on; what it came to."""
-        body = {
-            "name": name,
-            "kind": kind,
-            "text": text,
-            "folder": folder,
-            "max_latency_us": max_latency_us,
-            "start": start,
-        }
-        made: dict[str, Any] = self._told("POST", "/api/queries", json=body)
-        return made
+        # Unchecked: what is wrong with it the controller says best.
+        asked = SubmitRequest.model_construct(
+            name=name,
+            kind=kind,
+            text=text,
+            folder=folder,
+            max_latency_us=max_latency_us,
+            start=start,
+        )
+        return self._told(_SUBMITTED, "POST", "/api/queries", json=dict(asked))
 
     def drop(self, name: str) -> None:
         """Stops a submission and forgets it."""
         self._answer("DELETE", f"/api/queries/{_part(name)}")
 
-    def move(self, fragment: str, node: str) -> dict[str, Any]:
+    def move(self, fragment: str, node: str) -> MoveAnswer:
         """Begins to move a fragment."""
         return self.move_all({fragment: node})[0]
 
-    def move_all(self, nodes: Mapping[str, str]) -> list[dict[str, Any]]:
+    def move_all(self, nodes: Mapping[str, str]) -> list[MoveAnswer]:
         """Begins to move fragments to these nodes, as one plan."""
-        body = [{"fragment": fragment, "node": node} for fragment, node in nodes.items()]
-        begun: list[dict[str, Any]] = self._told("POST", "/api/moves", json=body)
-        return begun
+        asked = [FragmentMove(fragment=fragment, node=node) for fragment, node in nodes.items()]
+        return self._told(_MOVES, "POST", "/api/moves", json=plain(asked))
 
-    def await_move(self, number: int, patience_s: float = 60.0) -> dict[str, Any]:
+    def await_move(self, number: int, patience_s: float = 60.0) -> MoveAnswer:
         """Waits for a move to end, well or not."""
 
-        def ended() -> dict[str, Any] | None:
-            moves: list[dict[str, Any]] = self.get("/api/moves", last=100)
-            mine = next((move for move in moves if move["id"] == number), None)
+        def ended() -> MoveAnswer | None:
+            mine = next((move for move in self.moves(last=100) if move.id == number), None)
             if mine is None:
                 raise RunError(f"move {number} is not known any more", hint="Was it dropped?")
-            return mine if mine["ended_s"] is not None else None
+            return mine if mine.ended_s is not None else None
 
         return await_that(ended, patience_s, f"move {number} is not done")
 
-    def await_pause(self, number: int, patience_s: float = 10.0) -> dict[str, Any]:
+    def await_pause(self, number: int, patience_s: float = 10.0) -> MoveAnswer:
         """A move that is done, with its pause if the first batch comes in time.
 
         Where nothing arrives there is no batch, and nothing has been waited for.
@@ -133,14 +186,13 @@ class Client:
         until_s = time.monotonic() + patience_s
         while True:
             found = self.explain(number)
-            if found["pause_s"] is not None or time.monotonic() > until_s:
+            if found.pause_s is not None or time.monotonic() > until_s:
                 return found
             time.sleep(0.05)
 
-    def explain(self, number: int) -> dict[str, Any]:
+    def explain(self, number: int) -> MoveAnswer:
         """A move with the numbers it rests on."""
-        found: dict[str, Any] = self.get(f"/api/moves/{number}")
-        return found
+        return self._told(_MOVE, "GET", f"/api/moves/{number}")
 
     def log(self, name: str, lines: int) -> str:
         """The end of a log."""
@@ -154,7 +206,7 @@ class Client:
         """Has rows kept until this reader has them; the oldest batch there is."""
         path = f"/api/streams/{_part(stream)}/readers/{_part(reader)}"
         given = {} if at is None else {"at": at}
-        return int(self._told("PUT", path, params=given)["oldest"])
+        return self._told(_KEPT, "PUT", path, params=given).oldest
 
     def batches(
         self,
@@ -182,7 +234,7 @@ class Client:
         since_s: float | None,
         wait_s: float,
         groups: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> RowsAnswer:
         """Rows of a stream as plain values, the number to go on with, and whether that was all.
 
         From batch ``after`` on, or from what came out at ``since_s`` or later, or all; of some
@@ -195,14 +247,12 @@ class Client:
             "groups": groups,
         }
         known = {name: value for name, value in given.items() if value is not None}
-        found: dict[str, Any] = self.get(f"/api/streams/{_part(stream)}/rows", **known)
-        return found
+        return self._told(_ROWS, "GET", f"/api/streams/{_part(stream)}/rows", params=known)
 
-    def dead_letters(self, stream: str, last: int) -> list[dict[str, Any]]:
+    def dead_letters(self, stream: str, last: int) -> list[LetterAnswer]:
         """The latest rows of a stream that could not be used, oldest first."""
         path = f"/api/streams/{_part(stream)}/dead_letters"
-        found: list[dict[str, Any]] = self.get(path, last=last)
-        return found
+        return self._told(_LETTERS, "GET", path, params={"last": last})
 
     def results(
         self, stream: str, patience_s: float | None = None, groups: str | None = None
@@ -223,12 +273,12 @@ class Client:
 
     def check_readable(self, stream: str) -> None:
         """Raises if a stream has ended because nothing could be read of what it is made of."""
-        begins = [begin for query in self.get("/api/queries") for begin in query["begins"]]
-        makers = {stream, *(begin["fragment"] for begin in begins if stream in begin["queries"])}
-        for one in self.get("/api/fragments"):
-            if one["name"] in makers and one["state"] == UNREADABLE:
+        begins = [begin for query in self.queries() for begin in query.begins]
+        makers = {stream, *(begin.fragment for begin in begins if stream in begin.queries)}
+        for fragment in self.fragments():
+            if fragment.name in makers and fragment.state == UNREADABLE:
                 raise InputError(
-                    f"{stream} has no rows: {one['error']}",
+                    f"{stream} has no rows: {fragment.error}",
                     hint="Look at penstock status, correct the schema, the format or the files, "
                     "and submit it again.",
                 )
@@ -245,13 +295,13 @@ def _part(name: str) -> str:
 
 def _error(answer: httpx.Response) -> PenstockError:
     try:
-        told = answer.json()
-        kind = KINDS[told["exit_code"]]
-        error = kind(told["error"], hint=told["hint"])
-        # Otherwise it points at a place in what was written.
-        return error if str(error) == told["text"] else kind(told["text"])
-    except (ValueError, KeyError, TypeError):
+        told = Refusal.model_validate_json(answer.content)
+        kind = KINDS[told.exit_code]
+    except (ValueError, KeyError):
         return _no_controller(answer)
+    error = kind(told.error, hint=told.hint)
+    # Otherwise it points at a place in what was written.
+    return error if str(error) == told.text else kind(told.text)
 
 
 def _no_controller(answer: httpx.Response) -> UnreachableError:
@@ -262,9 +312,7 @@ def _no_controller(answer: httpx.Response) -> UnreachableError:
     )
 
 
-def await_that(
-    condition: Callable[[], dict[str, Any] | None], patience_s: float, what: str
-) -> dict[str, Any]:
+def await_that(condition: Callable[[], Told | None], patience_s: float, what: str) -> Told:
     """Waits until a condition gives something."""
     until_s = time.monotonic() + patience_s
     while True:

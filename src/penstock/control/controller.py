@@ -13,6 +13,7 @@ from typing import Any
 
 from penstock.channels.channel import Channel
 from penstock.channels.ingest.again import check_rereadable
+from penstock.control.answer_models import LetterAnswer, SetAsideAnswer
 from penstock.control.answers import fragments_answer
 from penstock.control.balance_settings import BalanceSettings
 from penstock.control.beginning import Begun, decided, newest, oldest
@@ -23,7 +24,12 @@ from penstock.control.home import Home
 from penstock.control.placing import planned_nodes
 from penstock.control.records import MoveRecord, Submission, SubmissionKind, UnitRecord
 from penstock.control.returning import BringBack
-from penstock.control.set_aside import is_news, letters_of, outside_streams, set_aside_answer
+from penstock.control.set_aside import (
+    is_news,
+    letters_answer,
+    outside_streams,
+    set_aside_answer,
+)
 from penstock.control.system import System, Unit, assembled, extended
 from penstock.errors import InputError, RunError, listed, suggestion
 from penstock.model.beginnings import StartKind
@@ -198,21 +204,21 @@ class Controller:
             return
         self._noted_s = now_s
         units = self.system().units
-        latest = [self._catalog.samples(node.name, 1) for node in self._catalog.nodes()]
+        latest = [self._catalog.latest_sample(node.name) for node in self._catalog.nodes()]
         news = [
             self._costs.note(fragment, measured)
             for sample in latest
-            for name, measured in (sample[-1].get("fragments", {}) if sample else {}).items()
+            for name, measured in ({} if sample is None else sample.fragments).items()
             if name in units and (fragment := units[name].fragment) is not None
         ]
         if any(news):
             self._costs.save()
 
-    def set_aside(self) -> list[dict[str, Any]]:
+    def set_aside(self) -> list[SetAsideAnswer]:
         """The streams from outside of which something could not be used: how much, and why."""
         return set_aside_answer(self._home.state, outside_streams(self.system()))
 
-    def dead_letters(self, stream: str, last: int) -> list[dict[str, Any]]:
+    def dead_letters(self, stream: str, last: int) -> list[LetterAnswer]:
         """The latest rows of a stream that could not be used, oldest first."""
         known = outside_streams(self.system())
         if stream not in known:
@@ -222,7 +228,7 @@ class Controller:
                 f"{stream} {why}" if is_result else f"no stream {stream} from outside",
                 hint=f"There are {listed(known)}. {suggestion(stream, known)}".strip(),
             )
-        return letters_of(self._home.state, stream).newest(last)
+        return letters_answer(self._home.state, stream, last)
 
     def note_set_aside(self, now_s: float) -> None:
         """Tells now and then what could not be used: of each kind the first, and every doubling."""
@@ -235,11 +241,11 @@ class Controller:
                 event.subject: event.numbers for event in events if event.kind == _ASIDE
             }
         for one in self.set_aside():
-            before: Mapping[str, Any] = self._told_aside.get(one["stream"], {})
-            counts = one["rows"] | ({"nothing_read": 1} if one["nothing_read"] else {})
+            before: Mapping[str, Any] = self._told_aside.get(one.stream, {})
+            counts = one.rows | ({"nothing_read": 1} if one.nothing_read else {})
             if is_news(before, counts):
-                self._told_aside[one["stream"]] = counts
-                self._catalog.tell(_ASIDE, one["stream"], one["text"], **counts)
+                self._told_aside[one.stream] = counts
+                self._catalog.tell(_ASIDE, one.stream, one.text, **counts)
 
     def note_latencies(self, now_s: float) -> None:
         """Tells whose results have come to take longer than they may, and whose no longer do.
@@ -250,7 +256,7 @@ class Controller:
             return
         self._timed_s = now_s
         found = fragments_answer(self._catalog, self.system())
-        late = {fragment["name"]: fragment["notes"][-1] for fragment in found if fragment["late"]}
+        late = {fragment.name: fragment.notes[-1] for fragment in found if fragment.late}
         for name, text in late.items():
             if name in self._slow and name not in self._told_slow:
                 self._told_slow.add(name)

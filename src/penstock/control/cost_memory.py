@@ -6,14 +6,13 @@ import json
 import logging
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from penstock.channels.durable import read_text, write_text
 from penstock.errors import InputError
 from penstock.model.canonical import work_signature
 from penstock.model.estimates import OperatorEstimate
 from penstock.model.fragments import Fragment
-from penstock.model.measurements import rows_read_here
+from penstock.model.measurements import FragmentStatus
 
 log = logging.getLogger(__name__)
 
@@ -37,16 +36,16 @@ class CostMemory:
         self._path = path
         self._known: dict[str, dict[str, float]] = _read(path)
 
-    def note(self, fragment: Fragment, measured: Mapping[str, Any]) -> bool:
+    def note(self, fragment: Fragment, measured: FragmentStatus) -> bool:
         """Remembers what was measured of a fragment if it is enough; whether it was news."""
-        rows, cost_us = rows_read_here(measured), measured.get("cost_us")
-        selectivity = measured.get("selectivity")
+        rows, cost_us = measured.rows_in_here, measured.cost_us
+        selectivity = measured.selectivity
         if rows < _LEAST_ROWS or cost_us is None or selectivity is None:
             return False
         work = work_signature(fragment)
-        entry = {"cost_us": float(cost_us), "selectivity": float(selectivity)}
-        if measured.get("batches"):
-            entry["rows_per_batch"] = round(rows / int(measured["batches"]), 1)
+        entry = {"cost_us": cost_us, "selectivity": selectivity}
+        if measured.batches:
+            entry["rows_per_batch"] = round(rows / measured.batches, 1)
         if self._known.get(work) == entry:
             return False
         self._known.pop(work, None)

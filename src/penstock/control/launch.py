@@ -93,7 +93,7 @@ def _port_of(home: Home) -> int:
 def _check_versions(home: Home, catalog: Catalog) -> None:
     if is_up(home):
         with closing(Client.of(home)) as client:
-            check_controller(client.system()["version"])
+            check_controller(client.version())
     check_nodes(catalog)
 
 
@@ -101,7 +101,7 @@ def is_up(home: Home) -> bool:
     """Whether a controller answers for this folder."""
     try:
         with closing(Client.of(home)) as client:
-            client.system()
+            client.version()
         return True
     except UnreachableError:
         return False
@@ -139,7 +139,7 @@ def _last_line(log: Path) -> str:
 def _await_nodes(client: Client, home: Home, patience_s: float) -> None:
     until_s = time.monotonic() + patience_s
     while True:
-        waiting = [node["name"] for node in client.get("/api/nodes") if node["state"] != "up"]
+        waiting = [node.name for node in client.nodes() if node.state != "up"]
         if not waiting:
             return
         if time.monotonic() > until_s:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Sample = Mapping[str, Any]
+from penstock.model.measurements import NodeSample
 
 
 class Shares:
@@ -65,7 +64,7 @@ def _growth(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str
 
 
 def measured_loads(
-    samples: Mapping[str, Sequence[Sample]],
+    samples: Mapping[str, Sequence[NodeSample]],
     names: Sequence[str],
     periods: int,
     period_s: float,
@@ -80,7 +79,7 @@ def measured_loads(
     found = np.full((len(names), periods), np.nan)
     ends_s = [now_s - period_s * (periods - at) for at in range(periods + 1)]
     for kept in samples.values():
-        times_s = [sample["at_s"] for sample in kept]
+        times_s = [sample.at_s for sample in kept]
         places = [bisect_right(times_s, end_s) - 1 for end_s in ends_s]
         for at in range(periods):
             before, after = places[at], places[at + 1]
@@ -89,12 +88,14 @@ def measured_loads(
     return found[:, ~np.isnan(found).all(axis=0)]
 
 
-def _fill(column: NDArray[np.float64], before: Sample, after: Sample, names: Sequence[str]) -> None:
-    span_ms = 1_000 * (after["at_s"] - before["at_s"])
-    then, now = before.get("fragments", {}), after.get("fragments", {})
+def _fill(
+    column: NDArray[np.float64], before: NodeSample, after: NodeSample, names: Sequence[str]
+) -> None:
+    span_ms = 1_000 * (after.at_s - before.at_s)
+    then, now = before.fragments, after.fragments
     for row, name in enumerate(names):
         if name in then and name in now:
-            grown_ms = now[name]["cpu_ms"] - then[name]["cpu_ms"]
+            grown_ms = now[name].cpu_ms - then[name].cpu_ms
             # One that was started afresh meanwhile counts from zero again.
             if grown_ms >= 0:
                 column[row] = grown_ms / span_ms

@@ -9,10 +9,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, overload
 
 import pyarrow as pa
 
+from penstock.control.answer_models import MoveAnswer, SystemAnswer
 from penstock.control.client import Client
 from penstock.control.home import Home
 from penstock.control.launch import bring_down, bring_up
@@ -51,9 +52,9 @@ class RunningQuery:
         tables = list(self.results(timeout))
         return (pa.concat_tables(tables) if tables else pa.table({})).to_pandas()
 
-    def move(self, node: str) -> dict[str, Any]:
+    def move(self, node: str) -> MoveAnswer:
         """Moves its last fragment to another node; how that went."""
-        return self.client.await_move(self.client.move(self.name, node)["id"])
+        return self.client.await_move(self.client.move(self.name, node).id)
 
     def drop(self) -> None:
         """Stops it and forgets its data."""
@@ -139,7 +140,7 @@ class RunningSystem:
         queries = {query: RunningQuery(query, self.client) for query in names}
         return RunningDeployment(name or made.name, queries, self.client)
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> SystemAnswer:
         """Nodes, queries, fragments and the latest moves."""
         return self.client.system()
 

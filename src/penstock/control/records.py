@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from penstock.model.measurements import FragmentStatus
+
 SubmissionKind = Literal["yaml", "sql"]
 UnitKind = Literal["fragment", "intake"]
 UnitState = Literal["waiting", "running", "finished", "failed", "released", "held back"]
 MoveState = Literal["preparing", "moving", "done", "failed"]
-UNREADABLE = "unreadable"
+UNREADABLE: Literal["unreadable"] = "unreadable"
 """How an input is shown of which nothing could be read, and all that reads it."""
 Mover = Literal["people", "balancer", "failover", "return"]
 
@@ -87,7 +89,7 @@ class UnitRecord:
     belongs: str | None = None
     returns: int = 0
     is_dropped: bool = False
-    measured: Mapping[str, object] = field(default_factory=dict)
+    measured: FragmentStatus | None = None
     is_unread: bool = False
     assigned_s: float | None = field(default=None, compare=False)
     lost_s: float | None = field(default=None, compare=False)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from penstock.channels.channel import Channel
 from penstock.channels.dead_letters import DeadLetters, has_ended_unread
+from penstock.control.answer_models import LetterAnswer, SetAsideAnswer
 from penstock.control.system import System
 from penstock.feeds.set_aside import set_aside_text
 from penstock.model.sources import RunningSource
@@ -34,7 +34,7 @@ def outside_streams(system: System) -> list[str]:
     return sorted(found)
 
 
-def set_aside_answer(state: Path, streams: Iterable[str]) -> list[dict[str, Any]]:
+def set_aside_answer(state: Path, streams: Iterable[str]) -> list[SetAsideAnswer]:
     """Every stream of which something was set aside: how much of each kind, why, and where."""
     found = []
     for name in streams:
@@ -45,16 +45,23 @@ def set_aside_answer(state: Path, streams: Iterable[str]) -> list[dict[str, Any]
             nothing = has_ended_unread(Channel(state / "channels" / name))
             text = set_aside_text(kinds, reasons)
             found.append(
-                {
-                    "stream": name,
-                    "rows": kinds,
-                    "reasons": reasons,
-                    "folder": str(letters.folder),
-                    "nothing_read": nothing,
-                    "text": f"nothing could be read: {text}" if nothing else text,
-                }
+                SetAsideAnswer(
+                    stream=name,
+                    rows=kinds,
+                    reasons=reasons,
+                    folder=str(letters.folder),
+                    nothing_read=nothing,
+                    text=f"nothing could be read: {text}" if nothing else text,
+                )
             )
     return found
+
+
+def letters_answer(state: Path, stream: str, last: int) -> list[LetterAnswer]:
+    """The latest rows of a stream that could not be used, oldest first."""
+    return [
+        LetterAnswer.model_validate(letter) for letter in letters_of(state, stream).newest(last)
+    ]
 
 
 def is_news(told: Counts, now: Counts) -> bool:

@@ -2,12 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 import sqlalchemy as sa
+
+from penstock.control.codec import Codec
+from penstock.model.measurements import FragmentStatus, NodeSample
+
+Record = TypeVar("Record")
 
 VERSION = 4
 """The version of these tables; a catalog with another one is refused."""
 
 metadata = sa.MetaData()
+
+
+class RecordType(sa.types.UserDefinedType[Record]):
+    """A column of records in a codec's JSON; none is an empty object."""
+
+    cache_ok = True
+
+    def __init__(self, codec: Codec[Record]) -> None:
+        self.codec = codec
+
+    def get_col_spec(self, **_: object) -> str:
+        return "JSON"
+
+    def bind_processor(self, _: sa.Dialect) -> Callable[[Record | None], str]:
+        return lambda record: "{}" if record is None else self.codec.encode(record)
+
+    def column_expression(self, column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+        # As text: a driver would make dictionaries of it first.
+        return sa.type_coerce(sa.cast(column, sa.Text), self)
+
+    def result_processor(self, _: sa.Dialect, __: object) -> Callable[[str | None], Record | None]:
+        return lambda text: None if text in (None, "{}") else self.codec.decode(text)
+
 
 meta = sa.Table(
     "penstock_meta",
@@ -65,7 +96,7 @@ units = sa.Table(
     sa.Column("lost_s", sa.Float),
     sa.Column("since_s", sa.Float),
     sa.Column("released_s", sa.Float),
-    sa.Column("measured", sa.JSON, nullable=False, default=dict),
+    sa.Column("measured", RecordType(Codec(FragmentStatus)), nullable=False, default=None),
 )
 
 moves = sa.Table(
@@ -105,5 +136,5 @@ samples = sa.Table(
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("node", sa.String(200), nullable=False, index=True),
     sa.Column("at_s", sa.Float, nullable=False),
-    sa.Column("numbers", sa.JSON, nullable=False),
+    sa.Column("numbers", RecordType(Codec(NodeSample)), nullable=False),
 )

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from penstock.control.answer_models import SetAsideAnswer
 from penstock.control.system import System
 from penstock.errors import listed
 
 
-def unreadable_units(system: System, set_aside: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def unreadable_units(system: System, set_aside: Sequence[SetAsideAnswer]) -> dict[str, str]:
     """The units that can have no true result, each with the reason.
 
     ``set_aside`` is what could not be used of each stream.
     """
-    found = {told["stream"]: str(told["text"]) for told in set_aside if told["nothing_read"]}
+    found = {told.stream: told.text for told in set_aside if told.nothing_read}
     inputs = set(found)
     # Units come after those that they read.
     for unit in system.units.values() if found else ():

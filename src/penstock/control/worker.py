@@ -6,7 +6,6 @@ import logging
 import shutil
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 from math import inf
 
 from penstock.control.loads import Shares
@@ -14,7 +13,7 @@ from penstock.control.meter import NodeMeter
 from penstock.control.system import Unit
 from penstock.errors import PenstockError
 from penstock.model.fragments import Fragment
-from penstock.model.measurements import FragmentStatus
+from penstock.model.measurements import FragmentStatus, IntakeSample, NodeSample
 from penstock.model.network import Network
 from penstock.spark.cluster_nodes import task_seconds
 from penstock.spark.node import Node, NodeOptions
@@ -117,19 +116,18 @@ class SparkWorker:
                 continue  # Released by another thread just now.
         return found
 
-    def measurements(self) -> dict[str, object]:
+    def measurements(self) -> NodeSample:
         fragments = [unit.name for unit in tuple(self._units.values()) if unit.fragment is not None]
         use = self._meter.sample()
         statuses = self._statuses(fragments)
         busy_ms = {name: one.busy_ms for name, one in statuses.items()}
         intakes_ms = self._node.intakes_spent_ms()
         spent_ms = self._shares.take(1_000 * use.worked_s, busy_ms, intakes_ms)
-        return {
-            "cpu_cores": round(use.cpu * self._options.cores, 4),
-            "utilisation": round(use.cpu, 4),
-            "memory_bytes": use.memory_bytes,
-            "intakes": {name: {"cpu_ms": ms} for name, ms in intakes_ms.items()},
-            "fragments": {
-                name: asdict(one.with_cost(spent_ms[name])) for name, one in statuses.items()
-            },
-        }
+        return NodeSample(
+            at_s=time.time(),
+            cpu_cores=round(use.cpu * self._options.cores, 4),
+            utilisation=round(use.cpu, 4),
+            memory_bytes=use.memory_bytes,
+            intakes={name: IntakeSample(ms) for name, ms in intakes_ms.items()},
+            fragments={name: one.with_cost(spent_ms[name]) for name, one in statuses.items()},
+        )

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True)
@@ -42,14 +41,14 @@ class FragmentStatus:
     """
 
     fragment: str
-    rows_in: int
-    rows_out: int
-    rows_in_per_s: float
-    batches: int
-    batch_ms: float
-    state_rows: int
-    watermark_ms: int | None
-    is_finished: bool
+    rows_in: int = 0
+    rows_out: int = 0
+    rows_in_per_s: float = 0.0
+    batches: int = 0
+    batch_ms: float = 0.0
+    state_rows: int = 0
+    watermark_ms: int | None = None
+    is_finished: bool = False
     busy_ms: int = 0
     backlog_rows: int = 0
     selectivity: float | None = None
@@ -73,6 +72,36 @@ class FragmentStatus:
         return replace(self, cpu_ms=round(cpu_ms, 1), cost_us=cost_us)
 
 
-def rows_read_here(measured: Mapping[str, Any]) -> int:
-    """The rows that a status, as plain values, says were read since it was started on its node."""
-    return int(measured.get("rows_in", 0)) - int(measured.get("rows_in_before", 0))
+@dataclass(frozen=True)
+class IntakeSample:
+    """What was measured of an intake: the processor time it has had since it was started."""
+
+    cpu_ms: float
+
+
+UnitSample = FragmentStatus | IntakeSample
+"""What was measured of something that a node runs."""
+
+
+@dataclass(frozen=True)
+class NodeSample:
+    """What a node measured of itself and of all that it runs, at one time.
+
+    ``utilisation`` is the share of its cores that it used since the sample before, ``cpu_cores``
+    the same in cores; intakes and fragments are there by name.
+    """
+
+    at_s: float
+    cpu_cores: float = 0.0
+    utilisation: float = 0.0
+    memory_bytes: int = 0
+    intakes: Mapping[str, IntakeSample] = field(default_factory=dict)
+    fragments: Mapping[str, FragmentStatus] = field(default_factory=dict)
+
+    def unit(self, name: str) -> UnitSample | None:
+        """What was measured of a fragment or an intake, if it ran here.
+
+        >>> NodeSample(1.0, intakes={"readings": IntakeSample(2.5)}).unit("readings")
+        IntakeSample(cpu_ms=2.5)
+        """
+        return self.fragments.get(name) or self.intakes.get(name)

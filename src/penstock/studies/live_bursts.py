@@ -157,7 +157,7 @@ def _row(
     settled = seen.since(seen.submitted_s + lead_s + seconds / 2)
     latencies = settled.latencies_s()
     rows, digest = _results(_results_of(folder, policy))
-    by_policy = [move for move in seen.moves if move["numbers"].get("by") == "balancer"]
+    by_policy = [move for move in seen.moves if move.by == "balancer"]
     return (
         policy,
         _percentile(latencies, 0.5),

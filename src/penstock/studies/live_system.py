@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from penstock.channels.channel import Channel
+from penstock.control.answer_models import FragmentAnswer, MoveAnswer, Unmeasured
 from penstock.control.client import Client, await_that
 from penstock.control.home import Home
 from penstock.control.launch import bring_down, bring_up
 from penstock.errors import RunError
+from penstock.model.measurements import UnitSample
 from penstock.model.network import NodeSpec
 
 _LOOK_EVERY_S = 1.0
@@ -29,12 +30,12 @@ class Look:
 
     at_s: float
     utilisation: Mapping[str, float]
-    units: Mapping[str, Mapping[str, Any]]
+    units: Mapping[str, UnitSample]
 
     @property
     def backlog_rows(self) -> int:
         """All that lies unread."""
-        return sum(int(unit.get("backlog_rows", 0)) for unit in self.units.values())
+        return sum(getattr(unit, "backlog_rows", 0) for unit in self.units.values())
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Watched:
     looks: tuple[Look, ...]
     delivered: tuple[Delivered, ...]
     assignment: Mapping[str, str]
-    moves: tuple[Mapping[str, Any], ...]
+    moves: tuple[MoveAnswer, ...]
 
     def since(self, start_s: float) -> Watched:
         """What was seen from then on."""
@@ -64,7 +65,7 @@ class Watched:
             tuple(look for look in self.looks if look.at_s >= start_s),
             tuple(row for row in self.delivered if row.at_s >= start_s),
             self.assignment,
-            tuple(move for move in self.moves if move["created_s"] >= start_s),
+            tuple(move for move in self.moves if move.created_s >= start_s),
         )
 
     def mean_utilisation(self, node: str) -> float:
@@ -83,9 +84,9 @@ class Watched:
     def grown_per_s(self, unit: str, key: str) -> float:
         """How much a counter of a fragment or an intake grew in a second, over all looks."""
         known = [
-            (look.at_s, float(look.units[unit][key]))
+            (look.at_s, float(getattr(look.units[unit], key)))
             for look in self.looks
-            if key in look.units.get(unit, {})
+            if hasattr(look.units.get(unit), key)
         ]
         if len(known) < 2 or known[-1][0] <= known[0][0]:
             return 0.0
@@ -124,7 +125,7 @@ class LiveSystem:
         started_s = time.monotonic()
         while seconds is None or time.monotonic() - started_s < seconds:
             time.sleep(_LOOK_EVERY_S)
-            fragments = self.client.get("/api/fragments")
+            fragments = self.client.fragments()
             looks.append(self._look(fragments))
             delivered += self._delivered(channels, places)
             _check(fragments)
@@ -133,7 +134,7 @@ class LiveSystem:
             unread = looks[-1].backlog_rows
             say(f"{name}: {len(delivered)} batches of results, {unread:,} rows unread")
         moves = self._moves()[known:]
-        assignment = {fragment["name"]: str(fragment["node"]) for fragment in fragments}
+        assignment = {fragment.name: str(fragment.node) for fragment in fragments}
         self.client.drop(name)
         return Watched(submitted_s, tuple(looks), tuple(delivered), assignment, tuple(moves))
 
@@ -141,23 +142,21 @@ class LiveSystem:
         """Moves fragments to these nodes, once they run, if they are elsewhere."""
         until_s = time.monotonic() + patience_s
 
-        def running() -> dict[str, Any] | None:
-            units = {fragment["name"]: fragment for fragment in self.client.get("/api/fragments")}
+        def running() -> dict[str, FragmentAnswer] | None:
+            units = {fragment.name: fragment for fragment in self.client.fragments()}
             _check(list(units.values()))
-            return units if all(units[name]["state"] == "running" for name in nodes) else None
+            return units if all(units[name].state == "running" for name in nodes) else None
 
         units = await_that(running, patience_s, "some fragments did not run")
-        wanted = {name: node for name, node in nodes.items() if units[name]["node"] != node}
+        wanted = {name: node for name, node in nodes.items() if units[name].node != node}
         for move in self.client.move_all(wanted) if wanted else []:
-            done = self.client.await_move(move["id"], max(1.0, until_s - time.monotonic()))
-            if done["state"] != "done":
-                raise RunError(
-                    f"{move['unit']} could not be put on {done['target']}: {done['error']}"
-                )
+            done = self.client.await_move(move.id, max(1.0, until_s - time.monotonic()))
+            if done.state != "done":
+                raise RunError(f"{move.unit} could not be put on {done.target}: {done.error}")
 
     def check(self) -> None:
         """Raises if something that was submitted has failed."""
-        _check(self.client.get("/api/fragments"))
+        _check(self.client.fragments())
 
     def channel(self, query: str) -> Channel:
         """The channel of a result or a stream, which keeps what is in it from now on."""
@@ -165,16 +164,17 @@ class LiveSystem:
         channel.register(READER)
         return channel
 
-    def _moves(self) -> list[Mapping[str, Any]]:
-        moves: list[Mapping[str, Any]] = self.client.get("/api/moves", last=1_000)
-        return sorted(moves, key=lambda move: int(move["id"]))
+    def _moves(self) -> list[MoveAnswer]:
+        return sorted(self.client.moves(last=1_000), key=lambda move: move.id)
 
-    def _look(self, fragments: Sequence[Mapping[str, Any]]) -> Look:
-        nodes = self.client.get("/api/nodes")
-        used = {node["name"]: float(node["utilisation"]) for node in nodes}
-        return Look(
-            time.time(), used, {fragment["name"]: fragment["measured"] for fragment in fragments}
-        )
+    def _look(self, fragments: Sequence[FragmentAnswer]) -> Look:
+        used = {node.name: node.utilisation for node in self.client.nodes()}
+        known = {
+            fragment.name: fragment.measured
+            for fragment in fragments
+            if not isinstance(fragment.measured, Unmeasured)
+        }
+        return Look(time.time(), used, known)
 
     def _delivered(
         self, channels: Mapping[str, Channel], places: dict[str, int]
@@ -188,15 +188,15 @@ class LiveSystem:
             channel.advance(READER, places[query])
 
 
-def _check(units: Sequence[Mapping[str, Any]]) -> None:
+def _check(units: Sequence[FragmentAnswer]) -> None:
     for unit in units:
-        if unit["state"] == "failed":
-            raise RunError(f"{unit['name']} failed on node {unit['node']}: {unit['error']}")
+        if unit.state == "failed":
+            raise RunError(f"{unit.name} failed on node {unit.node}: {unit.error}")
 
 
-def _are_finished(units: Sequence[Mapping[str, Any]]) -> bool:
+def _are_finished(units: Sequence[FragmentAnswer]) -> bool:
     # Streams that nobody reads never are.
-    return all(unit["state"] == "finished" for unit in units if unit["kind"] == "fragment")
+    return all(unit.state == "finished" for unit in units if unit.kind == "fragment")
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from control.toys import ToyWorker, TroubledCatalog, once, raising, started
 from penstock import __version__
 from penstock.control.agent import Agent
 from penstock.errors import UnreachableError
+from penstock.model.measurements import NodeSample
 from waiting import until
 
 
@@ -43,10 +44,10 @@ class TestLife:
     def test_what_is_measured_is_kept(
         self, catalog: TroubledCatalog, worker: ToyWorker, make: Callable[..., Agent]
     ) -> None:
-        worker.measured = {"utilisation": 0.5}
+        worker.measured = NodeSample(1.0, utilisation=0.5)
         with started(make()):
             until(lambda: catalog.samples("a"))
-        assert catalog.samples("a")[0]["utilisation"] == 0.5
+        assert catalog.samples("a")[0] == worker.measured
 
     def test_it_goes_on_when_measuring_fails(
         self, catalog: TroubledCatalog, worker: ToyWorker, make: Callable[..., Agent]

@@ -14,6 +14,7 @@ from control.toys import TroubledCatalog, empty_catalog
 from penstock.control.controller import Controller
 from penstock.control.home import Home
 from penstock.model.estimates import OperatorEstimate
+from penstock.model.measurements import FragmentStatus, NodeSample
 
 
 def test_who_comes_late_is_told_once_it_lasts(
@@ -24,8 +25,8 @@ def test_who_comes_late_is_told_once_it_lasts(
         run(catalog, unit, "a")
 
     def looked(now_s: float, waiting_s: float) -> list[str]:
-        measured = {"peaks": {"waiting_s": waiting_s, "batch_ms": 9_000.0, "batches": 1}}
-        catalog.sample("a", now_s, {"utilisation": 0.5, "fragments": measured})
+        peaks = FragmentStatus("peaks", waiting_s=waiting_s, batch_ms=9_000.0, batches=1)
+        catalog.sample("a", NodeSample(now_s, utilisation=0.5, fragments={"peaks": peaks}))
         controller.note_latencies(now_s)
         return story(catalog)[1:]
 
@@ -37,9 +38,9 @@ def test_who_comes_late_is_told_once_it_lasts(
     assert looked(130.0, 1.0) == [late, again]
 
 
-def measured(cost_us: float) -> dict[str, object]:
-    found = {"rows_in": 20_000, "cost_us": cost_us, "selectivity": 0.5}
-    return {"fragments": {"peaks": found, "unknown": found}}
+def measured(cost_us: float) -> NodeSample:
+    found = FragmentStatus("peaks", 20_000, cost_us=cost_us, selectivity=0.5)
+    return NodeSample(time.time(), fragments={"peaks": found, "unknown": found})
 
 
 def test_the_same_work_is_planned_with_costs_measured_before(
@@ -49,7 +50,7 @@ def test_the_same_work_is_planned_with_costs_measured_before(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    catalog.sample("a", time.time(), measured(9.0))
+    catalog.sample("a", measured(9.0))
     ami.note_costs(100.0)
     given: list[object] = []
     monkeypatch.setattr(
@@ -67,7 +68,7 @@ def test_costs_are_noted_now_and_then(
     ami: Controller, catalog: TroubledCatalog, home: Home
 ) -> None:
     ami.note_costs(100.0)
-    catalog.sample("a", time.time(), measured(9.0))
+    catalog.sample("a", measured(9.0))
     ami.note_costs(105.0)
     assert not (home.path / "costs.json").exists()
     ami.note_costs(111.0)

@@ -24,11 +24,11 @@ def test_how_much_and_why(ami: Controller, letters: DeadLetters) -> None:
     letters.put_rejects("ingest-1", [Reject("a.csv", 2, "kwh: 'x' is no double", "h,x")] * 2)
     letters.put_late("ingest-1", pa.table({"n": [1, 2, 3]}))
     (told,) = ami.set_aside()
-    assert told["rows"] == {"malformed": 2, "late": 3}
-    assert told["text"] == "2 malformed (such as kwh: 'x' is no double), 3 late"
-    assert told["folder"] == str(letters.folder)
-    assert not told["nothing_read"]
-    assert [letter["kind"] for letter in ami.dead_letters("readings", 4)] == [
+    assert told.rows == {"malformed": 2, "late": 3}
+    assert told.text == "2 malformed (such as kwh: 'x' is no double), 3 late"
+    assert told.folder == str(letters.folder)
+    assert not told.nothing_read
+    assert [letter.kind for letter in ami.dead_letters("readings", 4)] == [
         "late",
         "late",
         "malformed",
@@ -50,8 +50,8 @@ def test_an_input_of_which_nothing_could_be_read(ami: Controller, letters: DeadL
     writer = Writer(ami.channel("readings"), 1)
     writer.commit(0, [], None, ended=True, writer_state={"admitted": 0})
     (told,) = ami.set_aside()
-    assert told["nothing_read"]
-    assert told["text"] == ("nothing could be read: 1 file skipped (such as a.csv is damaged)")
+    assert told.nothing_read
+    assert told.text == ("nothing could be read: 1 file skipped (such as a.csv is damaged)")
 
 
 def test_that_it_has_ended_so_is_told_as_well(

@@ -1,0 +1,276 @@
+"""What the REST API takes and answers, as models: the same on both sides of it.
+
+Events and measurements are answered as the records that the catalog keeps of them.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import to_jsonable_python
+
+from penstock.control.records import Mover, MoveRecord, MoveState, SubmissionKind, UnitKind
+from penstock.model.beginnings import StartKind
+from penstock.model.measurements import FragmentStatus, UnitSample
+
+MOST = 2**62
+"""As far as databases count."""
+
+NodeState = Literal["up", "gone", "starting"]
+ShownState = Literal[
+    "waiting",
+    "starting",
+    "running",
+    "held back",
+    "finished",
+    "failed",
+    "released",
+    "unread",
+    "unreadable",
+]
+"""What a fragment, an intake or a submission is said to be."""
+
+
+class ApiModel(BaseModel):
+    """Something that is sent: never changed, and no matter if there is more than is known here."""
+
+    model_config = ConfigDict(
+        frozen=True, validate_by_name=True, validate_by_alias=True, serialize_by_alias=True
+    )
+
+
+class SubmitRequest(ApiModel):
+    """A deployment file or a single query to be run; ``start`` is since when it counts."""
+
+    name: str = Field(max_length=200)
+    kind: SubmissionKind
+    text: str = Field(max_length=1_000_000)
+    folder: str = "."
+    max_latency_us: int | None = Field(None, gt=0, le=MOST)
+    start: StartKind = "now"
+
+
+class FragmentMove(ApiModel):
+    """A fragment that is to run on another node."""
+
+    fragment: str
+    node: str
+    reason: str = "asked for"
+
+
+class Refusal(ApiModel):
+    """Why something was not done.
+
+    ``error`` says what happened, ``hint`` what to do, ``text`` both, with the place in what was
+    written if it is about one; ``exit_code`` is the command line's.
+    """
+
+    error: str
+    hint: str
+    text: str
+    exit_code: int
+
+
+class NodeAnswer(ApiModel):
+    """A node: what it has, what it uses, and what was given to it."""
+
+    name: str
+    state: NodeState
+    cores: int
+    memory_limit_bytes: int
+    pid: int
+    version: str
+    utilisation: float
+    memory_bytes: int
+    runs: list[str]
+
+
+class BeginAnswer(ApiModel):
+    """Since when the queries of a fragment count.
+
+    ``since`` is the event time after which they do; null where they count from the first row on,
+    or, if ``untimed``, from the first batch after they were submitted.
+    """
+
+    fragment: str
+    queries: list[str]
+    start: Annotated[StartKind, Field(alias="from")]
+    since: str | None
+    untimed: bool
+
+
+class QueryAnswer(ApiModel):
+    """A submission with its queries, fragments and intakes."""
+
+    name: str
+    queries: list[str]
+    fragments: list[str]
+    begins: list[BeginAnswer]
+    nodes: list[str]
+    state: ShownState
+
+
+class Unmeasured(ApiModel):
+    """Nothing was measured yet."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class FragmentAnswer(ApiModel):
+    """A fragment or an intake: where it is, how it does, what was last measured.
+
+    ``belongs`` is the node it goes back to, ``limit_s`` how long its results may take, ``late``
+    whether they take longer.
+    """
+
+    name: str
+    kind: UnitKind
+    node: str | None
+    belongs: str | None
+    state: ShownState
+    notes: list[str]
+    limit_s: float | None
+    late: bool
+    epoch: int
+    error: str
+    restarts: int
+    restarts_at_most: int
+    since: str | None
+    untimed: bool
+    measured: UnitSample | Unmeasured
+
+    @property
+    def status(self) -> FragmentStatus | None:
+        """What was measured of a fragment; of an intake only its cost is known."""
+        return self.measured if isinstance(self.measured, FragmentStatus) else None
+
+
+class OperatorAnswer(ApiModel):
+    """An operator of a fragment that runs: its rows, and what one costs by estimate."""
+
+    operator: str
+    kind: str
+    fragment: str
+    node: str | None
+    rows_in: float | None
+    rows_out: float | None
+    rows_in_per_s: float | None
+    rows_out_per_s: float | None
+    selectivity: float | None
+    cost_us: float | None
+
+
+class MoveAnswer(ApiModel):
+    """A fragment or an intake on its way, how far it has come, and who wanted it.
+
+    ``numbers`` is what the decision rests on, and what the time was spent on. ``pause_s`` is how
+    long nobody worked on it.
+    """
+
+    id: int
+    unit: str
+    source: str
+    target: str
+    state: MoveState
+    is_warm: bool
+    created_s: float
+    ended_s: float | None
+    pause_s: float | None
+    reason: str
+    numbers: dict[str, Any]
+    error: str
+    by: Mover
+
+    @classmethod
+    def of(cls, move: MoveRecord) -> MoveAnswer:
+        """What is said of a move that the catalog knows."""
+        return cls(**vars(move), by=move.by)
+
+
+class SetAsideAnswer(ApiModel):
+    """What could not be used of a stream: rows by kind, a reason for each, and where they lie.
+
+    ``nothing_read`` says that it has ended without a row that could be used.
+    """
+
+    stream: str
+    rows: dict[str, int]
+    reasons: dict[str, str] = {}
+    folder: str = ""
+    nothing_read: bool
+    text: str
+
+
+class LetterAnswer(ApiModel):
+    """A row that could not be used: why, where it stood or when it came, and what it said."""
+
+    kind: str
+    reason: str
+    row: Any
+    file: str | None = None
+    line: int | None = None
+    at: str | None = None
+
+
+class SystemAnswer(ApiModel):
+    """All about a system."""
+
+    version: str
+    nodes: list[NodeAnswer]
+    queries: list[QueryAnswer]
+    fragments: list[FragmentAnswer]
+    moves: list[MoveAnswer]
+    set_aside: list[SetAsideAnswer]
+
+
+class VersionAnswer(ApiModel):
+    """The version of a controller, whatever else it says."""
+
+    version: str
+
+
+class SubmittedAnswer(ApiModel):
+    """What a submission came to; streams that are ``unread`` run once something reads them."""
+
+    name: str
+    fragments: list[str]
+    unread: list[str]
+    begins: list[BeginAnswer]
+
+
+class DroppedAnswer(ApiModel):
+    """The submission that is no longer there."""
+
+    name: str
+
+
+class RowsAnswer(ApiModel):
+    """Rows of a stream, the number to go on with, and whether that was all."""
+
+    next: int
+    ended: bool
+    rows: list[dict[str, Any]]
+
+
+class KeptAnswer(ApiModel):
+    """The oldest batch that is kept."""
+
+    oldest: int
+
+
+class Done(ApiModel):
+    """It was done; there is nothing else to say."""
+
+
+def plain(answer: object) -> Any:
+    """An answer, or a list of them, as JSON has it: the form that scripts see.
+
+    >>> plain([DroppedAnswer(name="ami")])
+    [{'name': 'ami'}]
+    """
+    if isinstance(answer, list):
+        return [plain(one) for one in answer]
+    if isinstance(answer, BaseModel):
+        return answer.model_dump(mode="json", exclude_unset=True)
+    return to_jsonable_python(answer)

@@ -1,0 +1,174 @@
+"""The newest measurements of a system as Prometheus reads them.
+
+Names end in their unit. Nothing but numbers that were measured is there: what is not known of a
+fragment has no sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from penstock.control.answer_models import (
+    FragmentAnswer,
+    NodeAnswer,
+    OperatorAnswer,
+    SetAsideAnswer,
+)
+from penstock.control.latencies import delay_s
+
+_FRAGMENT_HELP = {
+    "backlog_rows": "Rows in its inputs that are in no batch yet.",
+    "batch_ms": "Time of a batch, the median of the last ones.",
+    "batches": "Batches since it was started on its node.",
+    "busy_ms": "Time in batches since it was started on its node.",
+    "cost_us": "Processor time for a row in.",
+    "cpu_ms": "Processor time since it was started on its node.",
+    "latency_p50_s": "Latency of its last batches of results, the median.",
+    "latency_p99_s": "Latency of its last batches of results, the 99th percentile.",
+    "latest_latency_s": "Latency of its newest batch of results.",
+    "rows_in": "Rows read since it first started, each once.",
+    "rows_in_before": "Rows read by owners before the present one.",
+    "rows_in_per_s": "Rows read in a second.",
+    "rows_out": "Rows given since it first started, each once.",
+    "selectivity": "Rows out for a row in.",
+    "state_rows": "Rows of its state.",
+    "waiting_s": "Age of the oldest row that no finished batch has taken up.",
+    "watermark_ms": "Its watermark: event time since 1970.",
+}
+_OPERATOR_HELP = {
+    "cost_us": "Processor time for a row in, by estimate.",
+    "rows_in": "Rows in since its fragment was started on its node.",
+    "rows_in_per_s": "Rows in, in a second.",
+    "rows_out": "Rows out since its fragment was started on its node.",
+    "rows_out_per_s": "Rows out, in a second.",
+    "selectivity": "Rows out for a row in.",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class SystemMetrics(Collector):
+    """The measurements of a system at one time, ``now_s``; ``queries`` of each fragment by name."""
+
+    now_s: float
+    nodes: Sequence[NodeAnswer]
+    fragments: Sequence[FragmentAnswer]
+    operators: Sequence[OperatorAnswer] = ()
+    set_aside: Sequence[SetAsideAnswer] = ()
+    queries: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def text(self) -> str:
+        """All of it in the text form of Prometheus."""
+        # Of its own: whatever else a process registers is not about this system.
+        registry = CollectorRegistry(auto_describe=False)
+        registry.register(self)
+        return generate_latest(registry).decode()
+
+    def collect(self) -> Iterator[Metric]:
+        """All families that have a sample."""
+        families = (
+            *_node_families(self.nodes),
+            *_fragment_families(self.fragments),
+            *_query_families(self.fragments, self.queries, self.now_s),
+            *_operator_families(self.operators),
+            *_stream_families(self.set_aside),
+        )
+        return (family for family in families if family.samples)
+
+
+def _node_families(nodes: Iterable[NodeAnswer]) -> tuple[Metric, ...]:
+    up = _gauge("penstock_node_up", "Whether a node is up.", "node")
+    used = _gauge("penstock_node_utilisation_ratio", "The share of its cores in use.", "node")
+    memory = _gauge("penstock_node_memory_bytes", "The memory it uses.", "node")
+    for node in nodes:
+        up.add_metric([node.name], node.state == "up")
+        used.add_metric([node.name], node.utilisation)
+        memory.add_metric([node.name], node.memory_bytes)
+    return up, used, memory
+
+
+def _fragment_families(fragments: Sequence[FragmentAnswer]) -> Iterator[Metric]:
+    epoch = _of_fragment("epoch", "How often it was given to a node.")
+    restarts = _of_fragment("restarts", "How often it was started again since it last ran well.")
+    limit = _of_fragment("limit_s", "How long its results may take.")
+    late = _of_fragment("late", "Whether they take longer.")
+    for fragment in fragments:
+        labels = _labels(fragment)
+        epoch.add_metric(labels, fragment.epoch)
+        restarts.add_metric(labels, fragment.restarts)
+        if fragment.limit_s is not None:
+            limit.add_metric(labels, fragment.limit_s)
+            late.add_metric(labels, fragment.late)
+    yield from (epoch, restarts, limit, late)
+    for name, told in _FRAGMENT_HELP.items():
+        family = _of_fragment(name, told)
+        for fragment in fragments:
+            value = getattr(fragment.measured, name, None)
+            if value is not None:
+                family.add_metric(_labels(fragment), value)
+        yield family
+
+
+def _query_families(
+    fragments: Iterable[FragmentAnswer], queries: Mapping[str, Sequence[str]], now_s: float
+) -> tuple[Metric, ...]:
+    gap = _gauge(
+        "penstock_query_watermark_gap_s", "How far its watermark is behind the clock.", "query"
+    )
+    share = _gauge(
+        "penstock_query_latency_ratio", "How long its results take, over what they may.", "query"
+    )
+    for fragment in fragments:
+        status = fragment.status
+        if status is None:
+            continue
+        delayed_s = delay_s(status)
+        for query in queries.get(fragment.name, ()):
+            if status.watermark_ms is not None and not status.is_finished:
+                gap.add_metric([query], now_s - status.watermark_ms / 1_000)
+            if fragment.limit_s and delayed_s is not None:
+                share.add_metric([query], delayed_s / fragment.limit_s)
+    return gap, share
+
+
+def _operator_families(operators: Sequence[OperatorAnswer]) -> Iterator[Metric]:
+    for name, told in _OPERATOR_HELP.items():
+        family = _gauge(f"penstock_operator_{name}", told, "operator", "fragment")
+        for operator in operators:
+            value = getattr(operator, name)
+            if value is not None:
+                family.add_metric([operator.operator, operator.fragment], value)
+        yield family
+
+
+def _stream_families(set_aside: Iterable[SetAsideAnswer]) -> tuple[Metric, ...]:
+    rows = _gauge(
+        "penstock_stream_set_aside_rows",
+        "Rows of a stream that could not be used, by the kind of reason.",
+        "stream",
+        "kind",
+    )
+    nothing = _gauge(
+        "penstock_stream_nothing_read", "Whether it has ended and nothing could be used.", "stream"
+    )
+    for told in set_aside:
+        for kind, count in told.rows.items():
+            rows.add_metric([told.stream, kind], count)
+        nothing.add_metric([told.stream], told.nothing_read)
+    return rows, nothing
+
+
+def _gauge(name: str, told: str, *labels: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(name, told, labels=labels)
+
+
+def _of_fragment(name: str, told: str) -> GaugeMetricFamily:
+    return _gauge(f"penstock_fragment_{name}", told, "fragment", "node")
+
+
+def _labels(fragment: FragmentAnswer) -> list[str]:
+    return [fragment.name, fragment.node or ""]
