@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -12,7 +12,9 @@ from typing import Any
 
 from penstock.control.agent import Agent
 from penstock.control.catalog import Catalog
-from penstock.control.system import Unit
+from penstock.control.recorded_plans import plan_text
+from penstock.control.records import Submission, UnitRecord
+from penstock.control.system import Unit, assembled
 from penstock.errors import PenstockError
 from penstock.model.measurements import NodeSample
 
@@ -106,9 +108,19 @@ class TroubledCatalog(Catalog):
         self._begin_with("release")
         super().release(unit, epoch)
 
-    def add(self, *given: Any, **also: Any) -> int:
+    def add(
+        self,
+        submission: Mapping[str, Any],
+        made: list[UnitRecord],
+        woken: Iterable[str] = (),
+        plan: str = "",
+    ) -> int:
+        """Plans it, unless it is planned already."""
         self._begin_with("add")
-        return super().add(*given, **also)
+        if not plan:
+            asked = Submission(**submission)
+            plan = plan_text(assembled([*self.submissions(), asked]), asked.id)
+        return super().add(submission, made, woken, plan)
 
     def remove(self, submission: int) -> None:
         self._begin_with("remove")

@@ -12,6 +12,7 @@ from penstock.cli.plan import RunPlan
 from penstock.control.catalog import Catalog
 from penstock.control.client import Client
 from penstock.control.home import Home
+from penstock.control.recorded_plans import plan_text
 from penstock.control.system import System, assembled
 from penstock.errors import InputError, listed
 from penstock.lang.deployment import deployment_yaml
@@ -110,7 +111,8 @@ def keep_in_line(plan: RunPlan, home: Home) -> None:
         before, after = assembled(known), assembled(wanted)
         _check_same(before, after, home.path)
         for one in wanted:
-            catalog.rewrite(one.id, one.text, _nodes_written(after, one.id))
+            planned = plan_text(after, one.id)
+            catalog.rewrite(one.id, one.text, planned, _nodes_written(after, one.id))
 
 
 def _nodes_written(system: System, submission: int) -> dict[str, str | None]:

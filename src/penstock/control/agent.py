@@ -20,9 +20,10 @@ from typing import Protocol
 from penstock import __version__
 from penstock.control.catalog import Catalog
 from penstock.control.decisions import may_start
-from penstock.control.records import MoveRecord, NodeRecord, Submission, UnitRecord
+from penstock.control.recorded_plans import recorded_unit
+from penstock.control.records import MoveRecord, NodeRecord, UnitRecord
 from penstock.control.resuming import Resuming
-from penstock.control.system import System, Unit, assembled
+from penstock.control.system import Unit
 from penstock.control.versions import check_system
 from penstock.errors import FullDiskError, InputError, PenstockError
 from penstock.model.measurements import NodeSample
@@ -112,7 +113,6 @@ class Agent:
         self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix=f"units-{node.name}")
         # Apart: what is to be started now must not wait for what may be started later.
         self._warmers = ThreadPoolExecutor(_WARMED_AT_ONCE, thread_name_prefix=f"warm-{node.name}")
-        self._system: tuple[tuple[Submission, ...], System] = ((), System())
         self._renewed_s = 0.0
         self._checked_s = 0.0
         self._sampled_s = 0.0
@@ -389,10 +389,7 @@ class Agent:
             _log_trouble("%s: %s", name, error)
 
     def _unit(self, record: UnitRecord) -> Unit:
-        submissions = self._catalog.submissions()
-        if submissions != self._system[0]:
-            self._system = (submissions, assembled(submissions))
-        return self._system[1].units[record.name]
+        return recorded_unit(self._catalog, record)
 
     def _start(self, record: UnitRecord, life: str) -> None:
         if life != self._node.incarnation:

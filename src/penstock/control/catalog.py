@@ -26,6 +26,7 @@ from penstock.control.tables import (
     metadata,
     moves,
     nodes,
+    plans,
     samples,
     submissions,
     units,
@@ -137,10 +138,34 @@ class Catalog:
             rows = connection.execute(sa.select(submissions).order_by(submissions.c.id))
             return tuple(Submission(**row) for row in rows.mappings())
 
+    def plans(self) -> dict[int, str]:
+        """The recorded plans by submission, oldest first."""
+        with self._read() as connection:
+            rows = connection.execute(sa.select(plans).order_by(plans.c.submission))
+            return {row.submission: row.plan for row in rows}
+
+    def plan(self, submission: int) -> str | None:
+        """The recorded plan of a submission."""
+        with self._read() as connection:
+            asked = sa.select(plans.c.plan).where(plans.c.submission == submission)
+            return connection.execute(asked).scalar()
+
+    def record_plans(self, made: Mapping[int, str]) -> None:
+        """Records these plans in place of all that there are."""
+        with self._begin() as connection:
+            connection.execute(sa.delete(plans))
+            rows = [{"submission": number, "plan": plan} for number, plan in made.items()]
+            if rows:
+                connection.execute(sa.insert(plans), rows)
+
     def add(
-        self, submission: Mapping[str, Any], made: list[UnitRecord], woken: Iterable[str] = ()
+        self,
+        submission: Mapping[str, Any],
+        made: list[UnitRecord],
+        woken: Iterable[str] = (),
+        plan: str = "",
     ) -> int:
-        """Adds a submission with its units, all or nothing; its number.
+        """Adds a submission with its units and its plan, all or nothing; its number.
 
         From now on somebody reads the streams that are ``woken``.
         """
@@ -151,6 +176,7 @@ class Catalog:
                 rows = [{**vars(unit), "submission": number} for unit in made]
                 if rows:
                     connection.execute(sa.insert(units), rows)
+                connection.execute(sa.insert(plans).values(submission=number, plan=plan))
                 read = units.c.name.in_(tuple(woken))
                 connection.execute(sa.update(units).where(read).values(is_unread=False))
                 _count_change(connection)
@@ -176,11 +202,15 @@ class Catalog:
             f"another submission came at the same moment as {name}", hint="Submit it again."
         )
 
-    def rewrite(self, submission: int, text: str, nodes: Mapping[str, str | None]) -> None:
+    def rewrite(
+        self, submission: int, text: str, plan: str, nodes: Mapping[str, str | None]
+    ) -> None:
         """Changes how a submission is written, and where its units are written to run."""
         with self._begin() as connection:
             mine = submissions.c.id == submission
             connection.execute(sa.update(submissions).where(mine).values(text=text))
+            planned = plans.c.submission == submission
+            connection.execute(sa.update(plans).where(planned).values(plan=plan))
             for name, node in nodes.items():
                 unit = units.c.name == name
                 connection.execute(sa.update(units).where(unit).values(pinned=node))
@@ -199,6 +229,7 @@ class Catalog:
             gone = sa.select(units.c.name).where(units.c.submission == submission)
             connection.execute(sa.delete(moves).where(moves.c.unit.in_(gone)))
             connection.execute(sa.delete(units).where(units.c.submission == submission))
+            connection.execute(sa.delete(plans).where(plans.c.submission == submission))
             connection.execute(sa.delete(submissions).where(submissions.c.id == submission))
             _count_change(connection)
 

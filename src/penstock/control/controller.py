@@ -22,6 +22,7 @@ from penstock.control.cost_memory import COSTS, CostMemory
 from penstock.control.decisions import Assign, ChangeMove, Forgive, decide
 from penstock.control.home import Home
 from penstock.control.placing import planned_nodes
+from penstock.control.recorded_plans import plan_text, recorded_system
 from penstock.control.records import MoveRecord, Submission, SubmissionKind, UnitRecord
 from penstock.control.returning import BringBack
 from penstock.control.set_aside import (
@@ -30,7 +31,7 @@ from penstock.control.set_aside import (
     outside_streams,
     set_aside_answer,
 )
-from penstock.control.system import System, Unit, assembled, extended
+from penstock.control.system import System, Unit, extended
 from penstock.errors import InputError, RunError, listed, suggestion
 from penstock.model.beginnings import StartKind
 from penstock.model.network import Deployment
@@ -81,7 +82,9 @@ class Controller:
         submissions = self._catalog.submissions()
         known, system = self._assembled
         if submissions != known:
-            system = assembled(submissions)
+            plans = self._catalog.plans()
+            ids = [submission.id for submission in submissions]
+            system = recorded_system({id: plans[id] for id in ids if id in plans})
             self._assembled = (submissions, system)
         return system
 
@@ -147,16 +150,23 @@ class Controller:
             )
             for unit in units
         ]
-        asked = self._add(asked, system, made, start)
-        whole = extended(former, asked).units.values()
+        whole = self._add(asked, former, system, made, start).units.values()
         added = [unit for unit in whole if unit.submission == number]
         self._catalog.tell("submit", name, f"submitted with {len(added)} units")
         return tuple(added)
 
     def _add(
-        self, asked: Submission, system: System, made: list[UnitRecord], start: StartKind
-    ) -> Submission:
-        """Records a submission with its beginning, all or nothing; the submission as recorded."""
+        self,
+        asked: Submission,
+        former: System,
+        system: System,
+        made: list[UnitRecord],
+        start: StartKind,
+    ) -> System:
+        """Records a submission with its beginning and its plan, all or nothing.
+
+        The system as it is with it: ``system`` is that without what the beginning adds.
+        """
         read = [(unit.name, stream) for unit in made for stream in system.units[unit.name].reads]
         registered, begun = [], Begun(start)
         try:
@@ -167,15 +177,17 @@ class Controller:
             begun = self._begun(system, asked.id, start)
             asked = replace(asked, begun=begun.to_record())
             made = [*made, *(UnitRecord(name, "intake", asked.id) for name in begun.again)]
+            whole = extended(former, asked)
+            plan, woken = plan_text(whole, asked.id), {stream for _, stream in read}
             with self._assigning:
-                self._catalog.add(vars(asked), made, {stream for _, stream in read})
+                self._catalog.add(vars(asked), made, woken, plan)
         except BaseException:
             for reader, stream in registered:
                 self.channel(stream).forget(reader)
             for name in begun.again:
                 self.channel(name).drop()
             raise
-        return asked
+        return whole
 
     def _begun(self, system: System, submission: int, start: StartKind) -> Begun:
         """Since when the fragments of a submission count; nothing before is kept for them."""

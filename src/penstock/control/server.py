@@ -18,6 +18,7 @@ from penstock.control.catalog import Catalog
 from penstock.control.controller import Controller, tick_always
 from penstock.control.home import Address, Home
 from penstock.control.hosts import Host, host_of
+from penstock.control.recorded_plans import keep_plans
 from penstock.control.security import Guard, allowed_hosts
 from penstock.control.versions import check_nodes
 from penstock.errors import InputError, PenstockError
@@ -44,6 +45,7 @@ def serve(home: Home, port: int) -> None:
     with closing(_bound(port)) as listening, closing(Catalog(home.catalog_url)) as catalog:
         catalog.prepare()
         check_nodes(catalog)
+        keep_plans(catalog)
         catalog.adopt()
         _serve(home, catalog, listening)
 

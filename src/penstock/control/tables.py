@@ -12,8 +12,8 @@ from penstock.model.measurements import FragmentStatus, NodeSample
 
 Record = TypeVar("Record")
 
-VERSION = 4
-"""The version of these tables; a catalog with another one is refused."""
+VERSION = 5
+"""The version of these tables; those of an older one are changed by ``migrations``."""
 
 metadata = sa.MetaData()
 
@@ -57,6 +57,13 @@ submissions = sa.Table(
     sa.Column("folder", sa.Text, nullable=False),
     sa.Column("max_latency_us", sa.BigInteger),
     sa.Column("begun", sa.JSON, nullable=False, default=dict),
+)
+
+plans = sa.Table(
+    "penstock_plans",
+    metadata,
+    sa.Column("submission", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("plan", sa.Text, nullable=False),
 )
 
 nodes = sa.Table(
