@@ -54,24 +54,42 @@ class Catalog:
         self._name = sa.make_url(url).render_as_string(hide_password=True)
 
     def prepare(self) -> None:
-        """Makes the tables if there are none; refuses those of another version."""
+        """Makes the tables if there are none, and brings those of an older version to this one.
+
+        Refuses tables of a newer version, and to change any while nodes use them.
+        """
         with self._begin() as connection:
             if self._engine.dialect.name == "postgresql":
                 # One after the other: there, tables of one name made at once are an error.
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_PREPARING)))
-            metadata.create_all(connection, checkfirst=True)
+            if not sa.inspect(connection).has_table(meta.name):
+                _create(connection)
             version = _known(connection, "version")
-            if version is None:
-                told = {
-                    "version": str(VERSION),
-                    "changes": "0",
-                    "life": uuid.uuid4().hex[:8],
-                    "penstock": __version__,
-                }
-                rows = [{"key": key, "value": value} for key, value in told.items()]
-                connection.execute(sa.insert(meta), rows)
-            elif version != str(VERSION):
-                raise self._made_by_another(version, _known(connection, "penstock"))
+            if version != str(VERSION):
+                self._migrate(connection, version or "")
+
+    def _migrate(self, connection: sa.Connection, version: str) -> None:
+        # Only now: it takes a while to load, and is needed once.
+        from penstock.control.migrating import is_known, migrate
+
+        if not is_known(version):
+            raise self._made_by_another(version, _known(connection, "penstock"))
+        self._check_unused(connection)
+        migrate(connection, version)
+        tables = meta.c.key == "version"
+        connection.execute(sa.update(meta).where(tables).values(value=str(VERSION)))
+
+    def _check_unused(self, connection: sa.Connection) -> None:
+        """Raises if a node may be at work with the tables as they are."""
+        asked = sa.select(nodes.c.name, nodes.c.version).where(nodes.c.lease_until_s > self.now_s())
+        alive = connection.execute(asked.order_by(nodes.c.name)).first()
+        if alive is not None:
+            raise InputError(
+                f"the catalog {self._name} is of an older version, and in use by node "
+                f"{alive.name}, penstock {alive.version}",
+                hint="Stop the system with that version's penstock down; "
+                "then penstock up goes on with this one.",
+            )
 
     def _made_by_another(self, version: str | None, program: str | None) -> InputError:
         by = f"penstock {program}" if program else "another version of Penstock"
@@ -449,6 +467,18 @@ class Catalog:
         """What a node measured last."""
         found = self.samples(node, 1)
         return found[0] if found else None
+
+
+def _create(connection: sa.Connection) -> None:
+    metadata.create_all(connection)
+    told = {
+        "version": str(VERSION),
+        "changes": "0",
+        "life": uuid.uuid4().hex[:8],
+        "penstock": __version__,
+    }
+    rows = [{"key": key, "value": value} for key, value in told.items()]
+    connection.execute(sa.insert(meta), rows)
 
 
 def _known(connection: sa.Connection, key: str) -> str | None:

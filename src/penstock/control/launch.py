@@ -48,9 +48,11 @@ def bring_up(
     """
     with home.starting():
         home.prepare(catalog_url, None if host is None else checked_host(host))
+        # Before its tables are touched: what runs with them must not have others all at once.
+        _check_controller(home)
         with closing(Catalog(home.catalog_url)) as catalog:
             catalog.prepare()
-            _check_versions(home, catalog)
+            check_nodes(catalog)
             _declare(catalog, nodes)
         if not is_up(home):
             say("starting the controller…")
@@ -90,11 +92,10 @@ def _port_of(home: Home) -> int:
     return int(home.address().url.rsplit(":", 1)[1])
 
 
-def _check_versions(home: Home, catalog: Catalog) -> None:
+def _check_controller(home: Home) -> None:
     if is_up(home):
         with closing(Client.of(home)) as client:
             check_controller(client.version())
-    check_nodes(catalog)
 
 
 def is_up(home: Home) -> bool:
