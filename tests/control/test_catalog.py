@@ -380,6 +380,15 @@ class TestStories:
         assert catalog.samples("a", 1) == (NodeSample(7.0, cpu_cores=7),)
         assert catalog.samples("b", 10) == (NodeSample(0.0, cpu_cores=9),)
 
+    def test_of_a_series_what_is_new_and_one_before(self, catalog: Catalog) -> None:
+        assert catalog.samples_since("a", 0.0) == ()
+        for at_s in (2.0, 4.0, 6.0, 8.0):
+            catalog.sample("a", NodeSample(at_s))
+            catalog.sample("b", NodeSample(at_s))
+        for since_s, times in ((0.0, [2, 4, 6, 8]), (4.0, [4, 6, 8]), (5.0, [4, 6, 8]), (9.0, [8])):
+            found = catalog.samples_since("a", since_s)
+            assert [sample.at_s for sample in found] == times
+
 
 class TestChanges:
     def test_they_count_what_nodes_have_to_look_at(self, catalog: Catalog, q: UnitRecord) -> None:

@@ -126,8 +126,9 @@ class Balancer:
     ) -> Situation | None:
         """Loads and places as they are; None while too little is known."""
         names = [unit.name for unit in units]
+        since_s = now_s - settings.samples * settings.sample_s
         series = measured_loads(
-            {node.name: self._catalog.samples(node.name) for node in nodes},
+            {node.name: self._catalog.samples_since(node.name, since_s) for node in nodes},
             names,
             settings.samples,
             settings.sample_s,

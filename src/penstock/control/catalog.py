@@ -463,6 +463,15 @@ class Catalog:
             found = connection.execute(asked.order_by(samples.c.id.desc()).limit(last))
             return tuple(reversed(found.scalars().all()))
 
+    def samples_since(self, node: str, since_s: float) -> tuple[NodeSample, ...]:
+        """A node's measurements from a time on, oldest first, and the last one before it."""
+        ours = samples.c.node == node
+        before = sa.select(sa.func.max(samples.c.id)).where(ours, samples.c.at_s <= since_s)
+        first = sa.func.coalesce(before.scalar_subquery(), 0)
+        asked = sa.select(samples.c.numbers).where(ours, samples.c.id >= first)
+        with self._read() as connection:
+            return tuple(connection.execute(asked.order_by(samples.c.id)).scalars())
+
     def latest_sample(self, node: str) -> NodeSample | None:
         """What a node measured last."""
         found = self.samples(node, 1)

@@ -1,4 +1,4 @@
-"""What was measured: the same records, whether a run is simulated or real."""
+"""What was measured of nodes and of what they run: records from a node to whoever asks."""
 
 from __future__ import annotations
 
