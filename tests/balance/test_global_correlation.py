@@ -8,7 +8,7 @@ from balance.worlds import series_of, worlds
 from laws import tried
 from penstock.balance.global_correlation import global_assignment
 from penstock.bench.plain.cluster import global_plan
-from penstock.bench.plain.pairs import World
+from penstock.bench.plain.pairs import PairsWorld
 from penstock.errors import InputError
 from penstock.load.correlation import mean_pair_correlation
 from penstock.load.series import load_series
@@ -16,7 +16,7 @@ from penstock.load.series import load_series
 
 @given(worlds(least_nodes=1))
 @tried(50)
-def test_the_plan_is_that_of_the_plain_transcription(world: World) -> None:
+def test_the_plan_is_that_of_the_plain_transcription(world: PairsWorld) -> None:
     fast = global_assignment(
         series_of(world),
         world.capacities,
@@ -32,7 +32,9 @@ def test_the_plan_is_that_of_the_plain_transcription_on_chains_with_noise() -> N
     for nodes in (2, 5, 12):
         loads = _chains(nodes, rng)
         series = load_series(loads)
-        world = World(series.quanta.tolist(), [-1] * len(loads), [True] * len(loads), [1.0] * nodes)
+        world = PairsWorld(
+            series.quanta.tolist(), [-1] * len(loads), [True] * len(loads), [1.0] * nodes
+        )
         global_plan(world, theta=0.8)
         assert global_assignment(series, [1.0] * nodes).tolist() == world.plan
 

@@ -14,7 +14,7 @@ from penstock.balance import pairwise
 from penstock.balance.plan import MovePlan
 from penstock.balance.situation import LEAST_KNOWN, Situation, Thresholds
 from penstock.bench.plain import cluster, pairs
-from penstock.bench.plain.pairs import World
+from penstock.bench.plain.pairs import PairsWorld
 
 LIMITS = Thresholds(epsilon=0.1, delta=0.2, theta=0.8)
 Fast = Callable[[Situation, Thresholds], MovePlan]
@@ -35,7 +35,7 @@ ALGORITHMS = [
 ]
 
 
-def _situation(world: World) -> Situation:
+def _situation(world: PairsWorld) -> Situation:
     return Situation.of(series_of(world), world.plan, world.capacities, world.movable)
 
 
@@ -45,7 +45,7 @@ def _situation(world: World) -> Situation:
 @given(world=worlds())
 @tried(30)
 def test_plans_are_those_of_the_plain_transcription(
-    fast: Fast, plain: Callable[[World], None], world: World
+    fast: Fast, plain: Callable[[PairsWorld], None], world: PairsWorld
 ) -> None:
     situation = _situation(world)
     # Operators without any load have nothing to give and stay.
@@ -57,7 +57,7 @@ def test_plans_are_those_of_the_plain_transcription(
 
 @given(worlds())
 @tried(30)
-def test_one_way_never_moves_an_operator_heavier_than_the_gap(world: World) -> None:
+def test_one_way_never_moves_an_operator_heavier_than_the_gap(world: PairsWorld) -> None:
     situation = _situation(world)
     for move in pairwise.one_way(situation, LIMITS).moves:
         source, target = move.source, move.target
@@ -69,7 +69,9 @@ def test_one_way_never_moves_an_operator_heavier_than_the_gap(world: World) -> N
 
 @given(worlds())
 @tried(30)
-def test_after_one_way_only_operators_too_heavy_to_move_keep_a_pair_apart(world: World) -> None:
+def test_after_one_way_only_operators_too_heavy_to_move_keep_a_pair_apart(
+    world: PairsWorld,
+) -> None:
     situation = _situation(world)
     after = pairwise.one_way(situation, LIMITS).assignment
     balanced = Situation(situation.series, after, situation.capacities, situation.movable)
@@ -87,7 +89,7 @@ def test_after_one_way_only_operators_too_heavy_to_move_keep_a_pair_apart(world:
 
 @given(worlds(), st.integers(0, 2**32))
 @tried(30)
-def test_with_one_sample_correlation_plays_no_part(world: World, seed: int) -> None:
+def test_with_one_sample_correlation_plays_no_part(world: PairsWorld, seed: int) -> None:
     """h = 1: the choice is arbitrary, here the first operator that fits."""
     world.loads = [series[:1] for series in world.loads]
     situation = _situation(world)

@@ -8,10 +8,10 @@ from laws import tried
 from penstock.balance import rivals
 from penstock.balance.policies import POLICIES, decide
 from penstock.balance.situation import Situation, Thresholds
-from penstock.bench.plain.pairs import World
+from penstock.bench.plain.pairs import PairsWorld
 
 
-def _largest_first(world: World, epsilon: float) -> None:
+def _largest_first(world: PairsWorld, epsilon: float) -> None:
     """Largest-load-first between the pairs of a period, written plainly."""
     nodes = range(len(world.capacities))
     load = [sum(series) for series in world.loads]
@@ -33,7 +33,7 @@ def _largest_first(world: World, epsilon: float) -> None:
 
 @given(worlds())
 @tried(40)
-def test_largest_load_first_between_pairs(world: World) -> None:
+def test_largest_load_first_between_pairs(world: PairsWorld) -> None:
     situation = Situation.of(series_of(world), world.plan, world.capacities, world.movable)
     world.movable = situation.free.tolist()
     plan = rivals.largest_load_first(situation, Thresholds(epsilon=0.1))

@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from penstock.bench.plain.pairs import World
+from penstock.bench.plain.pairs import PairsWorld
 from penstock.load.series import LoadSeries
 
 small = st.integers(0, 4)
@@ -23,15 +23,15 @@ def quanta(draw: st.DrawFn, most_operators: int = 14, most_samples: int = 6) -> 
 
 
 @st.composite
-def worlds(draw: st.DrawFn, least_nodes: int = 2, most_nodes: int = 5) -> World:
+def worlds(draw: st.DrawFn, least_nodes: int = 2, most_nodes: int = 5) -> PairsWorld:
     loads = draw(quanta())
     nodes = draw(st.integers(least_nodes, most_nodes))
     plan = [draw(st.integers(0, nodes - 1)) for _ in loads]
     movable = [draw(st.sampled_from([True, True, True, False])) for _ in loads]
     capacities = [draw(st.sampled_from([1.0, 1.0, 2.0, 0.7])) for _ in range(nodes)]
-    return World([row.tolist() for row in loads], plan, movable, capacities)
+    return PairsWorld([row.tolist() for row in loads], plan, movable, capacities)
 
 
-def series_of(world: World) -> LoadSeries:
+def series_of(world: PairsWorld) -> LoadSeries:
     loads = np.array(world.loads)
     return LoadSeries(loads, 1.0, np.ones(len(loads)))

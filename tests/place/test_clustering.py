@@ -11,8 +11,8 @@ from penstock.load.bandwidth import is_abundant
 from penstock.load.feasible import plane_distance, rooms, weights
 from penstock.load.volume import polytope_volume
 from penstock.place.clustering import (
+    MergeThresholds,
     Order,
-    Thresholds,
     by_distance,
     candidates,
     cluster,
@@ -42,7 +42,7 @@ def test_equal_to_the_source_s_loops(
     fixed: float,
 ) -> None:
     problem = random_problem(seed, units=14, transfer=0.5, fixed=fixed)
-    labels = cluster(problem, Thresholds(least_cpu, least_bytes, most_weight, order))
+    labels = cluster(problem, MergeThresholds(least_cpu, least_bytes, most_weight, order))
     ours = {frozenset(np.flatnonzero(labels == one).tolist()) for one in set(labels.tolist())}
     assert ours == set(plain_clusters(problem, least_cpu, least_bytes, most_weight, order.name))
 
@@ -51,7 +51,7 @@ def test_equal_to_the_source_s_loops(
 @tried(20)
 def test_clusters_keep_the_load_and_what_lies_between_them(seed: int) -> None:
     problem = random_problem(seed, transfer=0.5, bandwidth=100.0, fixed=0.3)
-    labels = cluster(problem, Thresholds(0.0, 0.0, 1.0, Order.WEIGHT_FIRST))
+    labels = cluster(problem, MergeThresholds(0.0, 0.0, 1.0, Order.WEIGHT_FIRST))
     merged = merged_units(problem, labels)
     plan = random_assignment(merged, seed)
     assert weights(merged, plan) == pytest.approx(weights(problem, plan[labels]))

@@ -11,7 +11,7 @@ from penstock.bench.admission import draw_plan, offered
 from penstock.bench.registry import BENCHES
 from penstock.sim.fcfs_queue import times_in_queue_s
 from penstock.studies import projection, sharing_88
-from penstock.studies.sharing_runs import ALGORITHMS, Workload, World, compose_all
+from penstock.studies.sharing_runs import ALGORITHMS, SharingWorkload, SharingWorld, compose_all
 
 pytestmark = pytest.mark.core
 
@@ -32,7 +32,9 @@ def test_one_point_of_projection() -> None:
 
 
 def test_sharing_computes_less_and_keeps_more_limits() -> None:
-    workload = replace(Workload(), nodes=20, operators=6, for_s=12.0, lifetime_s=8.0, plans=40)
+    workload = replace(
+        SharingWorkload(), nodes=20, operators=6, for_s=12.0, lifetime_s=8.0, plans=40
+    )
     found = {algorithm: compose_all(workload, algorithm, 1) for algorithm in ALGORITHMS}
     assert found["synergy"].shared > 0.3
     assert found["composition"].shared == found["random"].shared == 0
@@ -42,7 +44,7 @@ def test_sharing_computes_less_and_keeps_more_limits() -> None:
 
 
 def test_rivals_leave_out_what_they_are_said_to() -> None:
-    world = World(replace(Workload(), nodes=10, operators=2), 1)
+    world = SharingWorld(replace(SharingWorkload(), nodes=10, operators=2), 1)
     greedy, random = world.options("greedy"), world.options("random")
     assert not (greedy.reuses or greedy.projects or greedy.checks_limit or random.checks_limit)
     assert world.options("composition").checks_limit

@@ -15,7 +15,7 @@ from penstock.balance.global_correlation import global_assignment
 from penstock.balance.pairwise import improved_selective_exchange, redistribution
 from penstock.balance.situation import Situation
 from penstock.bench.plain.cluster import global_plan
-from penstock.bench.plain.pairs import World, two_way
+from penstock.bench.plain.pairs import PairsWorld, two_way
 from penstock.bench.report import Case, Report, compared, limited
 from penstock.load.arrays import Floats
 from penstock.load.series import LoadSeries, load_series
@@ -79,7 +79,7 @@ def _against_plain(sizes: tuple[int, ...], say: Say) -> list[Case]:
         series = _series(nodes)
         fast = _best(partial(global_assignment, series, np.ones(nodes)), 5)
         count = series.operators
-        world = World(series.quanta.tolist(), [-1] * count, [True] * count, [1.0] * nodes)
+        world = PairsWorld(series.quanta.tolist(), [-1] * count, [True] * count, [1.0] * nodes)
         say(f"global plan for {nodes} nodes, plain transcription")
         plain = _best(partial(global_plan, world, 0.8), 1)
         same = world.plan == global_assignment(series, np.ones(nodes)).tolist()
@@ -102,7 +102,7 @@ def _pair_case(say: Say) -> Case:
     where[:4] = 0
     situation = Situation.of(series, where, np.ones(2))
     fast = _best(lambda: redistribution(situation), 50)
-    world = World(series.quanta.tolist(), where.tolist(), [True] * 20, [1.0, 1.0])
+    world = PairsWorld(series.quanta.tolist(), where.tolist(), [True] * 20, [1.0, 1.0])
     plain = _best(lambda: two_way(world, 0, 1), 5)
     return compared("redistribution of one pair: plans a second", 1 / fast, "plans/s", 1 / plain)
 

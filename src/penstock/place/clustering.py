@@ -48,7 +48,7 @@ class Order(Enum):
 
 
 @dataclass(frozen=True)
-class Thresholds:
+class MergeThresholds:
     """When a stream's ends are merged; infinite where a ratio does not count.
 
     Candidates have a communication ratio above ``least_cpu`` or a bandwidth ratio above
@@ -106,7 +106,7 @@ def by_volume(problem: Problem, plan: Ints) -> float:
     return found.ratio
 
 
-def sweep(problem: Problem) -> Iterator[Thresholds]:
+def sweep(problem: Problem) -> Iterator[MergeThresholds]:
     """The thresholds to try: communication, bandwidth, or both, by what the problem has."""
     by_cpu = bool(problem.arcs.cpu.any())
     by_bytes = is_limited(problem) and not is_abundant(problem)
@@ -121,7 +121,7 @@ def sweep(problem: Problem) -> Iterator[Thresholds]:
     for step in (RATIO_STEPS[::2] if is_large else RATIO_STEPS) if by_cpu or by_bytes else ():
         for most_weight in MOST_WEIGHTS[1::4] if is_large else MOST_WEIGHTS:
             for order in orders:
-                yield Thresholds(
+                yield MergeThresholds(
                     step * cpu if by_cpu else np.inf,
                     step * bytes_ if by_bytes else np.inf,
                     most_weight,
@@ -136,7 +136,7 @@ def _median_ratio(problem: Problem, moved: Floats) -> float:
     return float(np.median(moved[known] / lightest[known])) if known.any() else 0.0
 
 
-def cluster(problem: Problem, thresholds: Thresholds) -> Ints:
+def cluster(problem: Problem, thresholds: MergeThresholds) -> Ints:
     """The number of every unit's cluster, counted from 0 in the order of their first units."""
     from penstock.place.clustering_kernel import Limits, clusters
 

@@ -42,7 +42,7 @@ class Faults:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RequestOutcome:
     """What became of a request, and when."""
 
     at_s: float
@@ -70,7 +70,7 @@ class Overlay:
     watch: Watcher | None = None
     discovery: Discovery | None = None
     now_s: float = 0.0
-    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    outcomes: dict[str, RequestOutcome] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     discovery_s: dict[str, float] = field(default_factory=dict)
     hops: int = 0
@@ -134,7 +134,9 @@ class Overlay:
                 self.ring.unregister(key, node)
             case Admitted(request) | Refused(request):
                 asked_s = self._asked_s[request]
-                self.outcomes[request] = Outcome(self.now_s, self.now_s - asked_s, instruction)
+                self.outcomes[request] = RequestOutcome(
+                    self.now_s, self.now_s - asked_s, instruction
+                )
 
     def _deliver(self, sender: str, envelope: Envelope) -> None:
         """Sends a message on its way; what a node tells itself is always heard, at once."""

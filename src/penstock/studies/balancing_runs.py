@@ -63,7 +63,7 @@ class Setup:
 
 
 @dataclass(frozen=True)
-class Workload:
+class BalancingWorkload:
     """A network, how its inputs arrive, and two ways to begin."""
 
     network: AbstractNetwork
@@ -72,14 +72,14 @@ class Workload:
     scattered: Ints
 
 
-def workload_of(setup: Setup) -> Workload:
+def workload_of(setup: Setup) -> BalancingWorkload:
     """The workload of a setup, the same whenever it is asked for."""
     rng = setup.rng
     network = _network(setup, rng)
     rates = _rates(setup, network, rng)
     arrivals = _alternating if setup.workload == "alternating" else _bursting
     chain = np.repeat(np.arange(setup.chains), CHAIN)
-    return Workload(
+    return BalancingWorkload(
         network,
         arrivals(setup, network, rates, rng),
         chain % setup.nodes,
@@ -137,7 +137,7 @@ def _bursting(
     return found
 
 
-def simulated(setup: Setup, workload: Workload, start: Ints) -> Simulation:
+def simulated(setup: Setup, workload: BalancingWorkload, start: Ints) -> Simulation:
     """The workload on nodes, from a given start."""
     return Simulation(
         workload.network,
@@ -148,14 +148,14 @@ def simulated(setup: Setup, workload: Workload, start: Ints) -> Simulation:
     )
 
 
-def warmed_up(setup: Setup, workload: Workload, start: Ints) -> Situation:
+def warmed_up(setup: Setup, workload: BalancingWorkload, start: Ints) -> Situation:
     """What is known after the first statistics window."""
     system = BalancedSystem(simulated(setup, workload, start), setup.balancing("off"), setup.seed)
     system.advance(setup.window_s)
     return system.situation
 
 
-def global_plan(setup: Setup, workload: Workload, policy: str) -> Situation:
+def global_plan(setup: Setup, workload: BalancingWorkload, policy: str) -> Situation:
     """The situation after one global plan from the statistics of a warm-up."""
     situation = warmed_up(setup, workload, workload.scattered)
     plan = decide(policy, situation, rng_of(policy, setup.seed))

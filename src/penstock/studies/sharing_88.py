@@ -15,7 +15,7 @@ import numpy as np
 from penstock.studies.figures import Figure
 from penstock.studies.report import Row, Runner, Say, StudyReport, Table, Value, gathered, within
 from penstock.studies.running import one_by_one
-from penstock.studies.sharing_runs import ALGORITHMS, Workload, compose_all
+from penstock.studies.sharing_runs import ALGORITHMS, SharingWorkload, compose_all
 
 _ZIPFS = (0.8, 1.6)
 
@@ -50,7 +50,7 @@ def measured(point: tuple[str, float, int, float, int]) -> list[dict[str, Value]
     algorithm, zipf, nodes, for_s, seed = point
     share = nodes / 88
     workload = replace(
-        Workload(), nodes=nodes, zipf=zipf, for_s=for_s, requests_per_s=9.0 * share,
+        SharingWorkload(), nodes=nodes, zipf=zipf, for_s=for_s, requests_per_s=9.0 * share,
         operators=round(20 * share),
     )  # fmt: skip
     common: dict[str, Value] = {

@@ -19,7 +19,7 @@ ALGORITHMS = ("synergy", "composition", "random")
 
 
 @dataclass(frozen=True)
-class Workload:
+class SharingWorkload:
     """What an overlay is asked for; lengths in seconds, loads as shares of a node.
 
     ``plans`` different plans are asked for, the n-th most popular with weight n^-``zipf``.
@@ -43,10 +43,10 @@ class Workload:
 
 
 @dataclass
-class World:
+class SharingWorld:
     """Nodes with distances, and the plans that may be asked for."""
 
-    workload: Workload
+    workload: SharingWorkload
     seed: int
     names: list[str] = field(init=False)
     delays_s: np.ndarray = field(init=False)
@@ -149,9 +149,9 @@ class RunFigures:
     load: float
 
 
-def compose_all(workload: Workload, algorithm: str, seed: int) -> RunFigures:
+def compose_all(workload: SharingWorkload, algorithm: str, seed: int) -> RunFigures:
     """Sends all requests of a workload, and looks at what runs once a second."""
-    world = World(workload, seed)
+    world = SharingWorld(workload, seed)
     overlay = Overlay(
         world.books(),
         CompositionProtocol(world.options(algorithm)),
@@ -171,7 +171,7 @@ def compose_all(workload: Workload, algorithm: str, seed: int) -> RunFigures:
     return _figures(overlay, asked, fates, float(np.mean(loads or [0.0])))
 
 
-def _submit_all(world: World, overlay: Overlay) -> dict[str, tuple[float, QueryPlan]]:
+def _submit_all(world: SharingWorld, overlay: Overlay) -> dict[str, tuple[float, QueryPlan]]:
     w = world.workload
     rng = Random(world.seed + 2)
     plans = world.draw_plans()
@@ -188,7 +188,7 @@ def _submit_all(world: World, overlay: Overlay) -> dict[str, tuple[float, QueryP
 
 
 def _note_new(
-    world: World,
+    world: SharingWorld,
     overlay: Overlay,
     asked: Mapping[str, tuple[float, QueryPlan]],
     fates: dict[str, Fate],
@@ -213,7 +213,7 @@ def _nodes_in_order(
     return tuple(node for node, _ in ending[0].lineage) if ending else ()
 
 
-def _look(world: World, overlay: Overlay, fates: Mapping[str, Fate], now_s: float) -> None:
+def _look(world: SharingWorld, overlay: Overlay, fates: Mapping[str, Fate], now_s: float) -> None:
     """Measures the time of what runs, and tells the nodes that serve it."""
     loads = {book.node: book.load for book in overlay.books}
     for request, fate in fates.items():

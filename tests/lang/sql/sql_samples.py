@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 
 from penstock.errors import InputError
-from penstock.lang.sql import Catalog, parse_query
+from penstock.lang.sql import KnownNames, parse_query
 from penstock.model.network import Network, Query
 from penstock.model.operators import Operator
 from penstock.model.schema import Schema, Shape
@@ -51,7 +51,7 @@ TOTALS = Table(
     Schema.parse("home string, kwh double, n bigint"),
     database=Database("sqlite:///ami.db"),
 )
-CATALOG = Catalog(
+CATALOG = KnownNames(
     {
         "readings": READINGS,
         "bids": BIDS,
@@ -64,11 +64,11 @@ CATALOG = Catalog(
 )
 
 
-def operators(text: str, name: str = "q", catalog: Catalog = CATALOG) -> tuple[Operator, ...]:
+def operators(text: str, name: str = "q", catalog: KnownNames = CATALOG) -> tuple[Operator, ...]:
     return parse_query(name, text, catalog).operators
 
 
-def drawn(text: str, name: str = "q", catalog: Catalog = CATALOG) -> str:
+def drawn(text: str, name: str = "q", catalog: KnownNames = CATALOG) -> str:
     """The graph of a query, one operator a line."""
     lines = []
     for operator in operators(text, name, catalog):
@@ -84,7 +84,7 @@ def told(text: str) -> str:
     return dedent(text).strip("\n")
 
 
-def message(text: str, catalog: Catalog = CATALOG) -> str:
+def message(text: str, catalog: KnownNames = CATALOG) -> str:
     """The error a query gives."""
     with pytest.raises(InputError) as caught:
         parse_query("q", text, catalog, "ami.yaml, query q")
@@ -96,7 +96,7 @@ def complaint(text: str) -> str:
     return "\n".join(message(text).splitlines()[1:])
 
 
-def network(parsed: tuple[Operator, ...], catalog: Catalog = CATALOG) -> Network:
+def network(parsed: tuple[Operator, ...], catalog: KnownNames = CATALOG) -> Network:
     streams = tuple(
         Stream(name, GeneratorSource(name), shape, 0 if shape.times and shape.watermarked else None)
         for name, shape in catalog.shapes.items()

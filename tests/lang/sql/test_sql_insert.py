@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sql_samples import drawn, operators, told
 
-from penstock.lang.sql import Catalog, references
+from penstock.lang.sql import KnownNames, references
 from penstock.model.schema import Schema, Shape
 from penstock.model.sources import Database, Table
 
@@ -32,7 +32,7 @@ def test_by_position_with_types_that_fit() -> None:
 
 def test_the_name_in_the_database_counts() -> None:
     table = Table("out", Schema.parse("a int"), database=Database("sqlite:///x.db"), table="stored")
-    catalog = Catalog({"s": Shape(Schema.parse("a int"))}, {"out": table})
+    catalog = KnownNames({"s": Shape(Schema.parse("a int"))}, {"out": table})
     assert drawn("INSERT INTO out SELECT a FROM s", "q", catalog) == (
         "q = sql_write(s) into stored of sqlite:///x.db"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sql_samples import drawn, operators, told
 
-from penstock.lang.sql import Catalog
+from penstock.lang.sql import KnownNames
 from penstock.model.operators import WindowJoin
 from penstock.model.windows import TimeBound
 
@@ -25,7 +25,7 @@ def test_suspicious_homes() -> None:
         "SELECT district, window.end AS at, avg(kwh) AS kwh FROM readings "
         "GROUP BY district, window(ts, '1 hour')"
     )
-    catalog = Catalog({"heavy_homes": heavy[-1].output, "district_load": load[-1].output})
+    catalog = KnownNames({"heavy_homes": heavy[-1].output, "district_load": load[-1].output})
     text = """
         SELECT h.home, h.kwh, d.kwh AS district_kwh
         FROM heavy_homes h JOIN district_load d

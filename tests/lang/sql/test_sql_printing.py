@@ -11,7 +11,7 @@ from sql_samples import CATALOG, DISTRICTS, NEXMARK, blocks, network, operators,
 
 from laws import tried
 from penstock.errors import InputError
-from penstock.lang.sql import Catalog, query_sql
+from penstock.lang.sql import KnownNames, query_sql
 from penstock.lang.sql.graph import identity
 from penstock.lang.sql.query_text import _behind, _Printer
 from penstock.model.aggregates import AggregateCall
@@ -105,7 +105,7 @@ def test_text(text: str) -> None:
 
 def test_other_queries_are_read_by_name() -> None:
     large = operators("SELECT home, ts FROM readings WHERE kwh > 3", "large")
-    known = Catalog({**CATALOG.shapes, "large": large[-1].output})
+    known = KnownNames({**CATALOG.shapes, "large": large[-1].output})
     few = operators("SELECT home FROM large WHERE home < 'c'", "few", known)
     queries = (Query("large", "large"), Query("few", "few"))
     whole = Network(network(large).streams, (*large, *few), queries)

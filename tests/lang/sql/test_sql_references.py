@@ -6,7 +6,7 @@ import pytest
 
 from penstock.errors import InputError
 from penstock.lang.sql import references
-from penstock.lang.sql.places import Written
+from penstock.lang.sql.places import WrittenText
 from penstock.lang.sql.syntax import is_plain_name
 
 
@@ -40,6 +40,6 @@ def test_names_that_need_quotes() -> None:
 
 
 def test_offsets_become_lines_and_columns() -> None:
-    written = Written("query", "ab\r\ncd\u2028ef")
+    written = WrittenText("query", "ab\r\ncd\u2028ef")
     places = [(one.line, one.column) for one in map(written.at, (0, 1, 4, 5, 7, 8))]
     assert places == [(1, 1), (1, 2), (2, 1), (2, 2), (3, 1), (3, 2)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sql_samples import CATALOG, drawn, operators, told
 
-from penstock.lang.sql import Catalog, parse_query
+from penstock.lang.sql import KnownNames, parse_query
 from penstock.model.schema import Schema, Shape
 
 
@@ -36,7 +36,7 @@ def test_simple(text: str, graph: str) -> None:
 
 
 def test_result_has_the_spelling_of_the_schema() -> None:
-    catalog = Catalog({"S": Shape(Schema.parse("Home string"))})
+    catalog = KnownNames({"S": Shape(Schema.parse("Home string"))})
     (only,) = operators("SELECT HOME FROM s", "q", catalog)
     assert only.output.schema.names == ("Home",)
     assert only.inputs[0].stream == "S"
@@ -111,7 +111,7 @@ def test_unions_are_flat() -> None:
 
 
 def test_names_avoid_those_of_the_catalog() -> None:
-    catalog = Catalog({**CATALOG.shapes, "q_filter": CATALOG.shapes["readings"]})
+    catalog = KnownNames({**CATALOG.shapes, "q_filter": CATALOG.shapes["readings"]})
     names = [one.name for one in operators("SELECT home FROM readings WHERE kwh > 1", "q", catalog)]
     assert names == ["q_filter_2", "q"]
 

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from penstock.lang.deployment import read_deployment
-from penstock.lang.sql import Catalog, parse_query
+from penstock.lang.sql import KnownNames, parse_query
 from penstock.model.engines import ENGINES
 from penstock.model.network import Network
 
@@ -122,8 +122,8 @@ def test_the_queries_are_those_beside_the_deployment(network: Network) -> None:
     shapes = {stream.name: stream.shape for stream in network.streams}
     for query in network.queries:
         text = (FOLDER / f"{query.name}.sql").read_text(encoding="utf-8")
-        written = parse_query(query.name, text, Catalog(shapes)).operators
-        deployed = parse_query(query.name, query.text, Catalog(shapes)).operators
+        written = parse_query(query.name, text, KnownNames(shapes)).operators
+        deployed = parse_query(query.name, query.text, KnownNames(shapes)).operators
         assert written == deployed, query.name
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from penstock.bench.plain.pairs import World, one_way, two_way
+from penstock.bench.plain.pairs import PairsWorld, one_way, two_way
 from penstock.bench.plain.series import correlation, covariance, mean, plus
 
-PairAlgorithm = Callable[[World, int, int], None]
+PairAlgorithm = Callable[[PairsWorld, int, int], None]
 
 
-def pairwise(world: World, epsilon: float, algorithm: PairAlgorithm) -> None:
+def pairwise(world: PairsWorld, epsilon: float, algorithm: PairAlgorithm) -> None:
     """One period: the i-th heaviest node with the i-th lightest, if they differ enough."""
     nodes = range(len(world.capacities))
     relative = [world.relative(world.total(i), i) for i in nodes]
@@ -23,7 +23,7 @@ def pairwise(world: World, epsilon: float, algorithm: PairAlgorithm) -> None:
 
 
 def improved(
-    world: World, epsilon: float, theta: float, algorithm: PairAlgorithm, one: float
+    world: PairsWorld, epsilon: float, theta: float, algorithm: PairAlgorithm, one: float
 ) -> None:
     """Fig. 5.5; ``one`` is the load of a fully used node of capacity 1."""
     pairwise(world, epsilon, algorithm)
@@ -45,7 +45,7 @@ def improved(
             world.plan[:] = old
 
 
-def global_plan(world: World, theta: float) -> None:
+def global_plan(world: PairsWorld, theta: float) -> None:
     """Figs. 5.6 and 5.7, from the operators that may not move."""
     for o in range(len(world.plan)):
         if world.movable[o]:
@@ -55,7 +55,7 @@ def global_plan(world: World, theta: float) -> None:
     improve(world, theta)
 
 
-def deal_out(world: World) -> None:
+def deal_out(world: PairsWorld) -> None:
     """The greedy step of Fig. 5.6."""
     nodes = range(len(world.capacities))
     x = [world.total(i) for i in nodes]
@@ -72,7 +72,7 @@ def deal_out(world: World) -> None:
             rho[o][target] = correlation(world.loads[o], x[target])
 
 
-def improve(world: World, theta: float) -> None:
+def improve(world: PairsWorld, theta: float) -> None:
     """Fig. 5.7; pairs of both changed nodes are considered again."""
     n = len(world.capacities)
     x = [world.total(i) for i in range(n)]

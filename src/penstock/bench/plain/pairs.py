@@ -13,7 +13,7 @@ from penstock.bench.plain.series import Series, correlation, mean, minus, plus
 
 
 @dataclass
-class World:
+class PairsWorld:
     """What the algorithms work on."""
 
     loads: Sequence[Series]
@@ -34,7 +34,7 @@ class World:
         return mean(series) / self.capacities[node]
 
 
-def one_way(world: World, first: int, second: int) -> None:
+def one_way(world: PairsWorld, first: int, second: int) -> None:
     """Fig. 5.2."""
     x = {first: world.total(first), second: world.total(second)}
     heavier = world.relative(x[first], first) > world.relative(x[second], second)
@@ -56,7 +56,7 @@ def one_way(world: World, first: int, second: int) -> None:
         waiting = [o for o in waiting if o != chosen and mean(world.loads[o]) < remaining]
 
 
-def two_way(world: World, first: int, second: int) -> None:
+def two_way(world: PairsWorld, first: int, second: int) -> None:
     """Fig. 5.3."""
     waiting = [o for o, where in enumerate(world.plan) if where in (first, second)]
     waiting = [o for o in waiting if world.movable[o]]
@@ -77,7 +77,7 @@ def two_way(world: World, first: int, second: int) -> None:
     one_way(world, first, second)
 
 
-def selective_exchange(world: World, first: int, second: int, delta: float) -> None:
+def selective_exchange(world: PairsWorld, first: int, second: int, delta: float) -> None:
     """Fig. 5.4; the receiver gains the operator, which is left out of its own node's series."""
     one_way(world, first, second)
     x = {first: world.total(first), second: world.total(second)}

@@ -14,7 +14,7 @@ from penstock.lang.builder.steps import Step
 from penstock.lang.deployment.locations import complete_database, complete_path, file_format
 from penstock.lang.deployment.outside import outside_stream
 from penstock.lang.deployment.sizes import memory_bytes
-from penstock.lang.sql import Catalog, parse_query
+from penstock.lang.sql import KnownNames, parse_query
 from penstock.model.durations import duration_us
 from penstock.model.network import Deployment, NodeSpec
 from penstock.model.schema import Schema
@@ -97,7 +97,7 @@ def sql(text: str, /, **names: Flow | Table) -> Flow:
     flows = {name: check_flow(one) for name, one in names.items() if name not in tables}
     shapes = {name: flow.shape for name, flow in flows.items()}
     unnamed = next(name for name in _unnamed() if name not in names)
-    parsed = parse_query(unnamed, text, Catalog(shapes, tables), "sql")
+    parsed = parse_query(unnamed, text, KnownNames(shapes, tables), "sql")
     read = {input.stream for operator in parsed.operators for input in operator.inputs}
     reads = {name: flow for name, flow in flows.items() if name in read}
     # The text stands for the query only where it uses the tables' own names.

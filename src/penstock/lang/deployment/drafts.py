@@ -12,7 +12,7 @@ from penstock.errors import InputError, Place
 from penstock.lang.deployment.ends import AnySink, TableSink, read_schema
 from penstock.lang.deployment.outside import computed_time, is_column_name, with_time
 from penstock.lang.deployment.yamlfile import Section, Value
-from penstock.lang.sql import Catalog, parse_expression, parse_query, references
+from penstock.lang.sql import KnownNames, parse_expression, parse_query, references
 from penstock.model.engines import EngineName
 from penstock.model.network import Query, unknown_stream
 from penstock.model.operators import Input, Map, Operator, PythonOperator, SqlWrite, Switch
@@ -39,7 +39,7 @@ class Draft:
         """The streams and tables it reads, as they are written."""
         raise NotImplementedError
 
-    def operators(self, catalog: Catalog) -> tuple[Operator, ...]:
+    def operators(self, catalog: KnownNames) -> tuple[Operator, ...]:
         """The operators that make it, given what it reads."""
         raise NotImplementedError
 
@@ -58,7 +58,7 @@ class SqlDraft(Draft):
     def reads(self) -> frozenset[str]:
         return references(self.sql, self.origin)
 
-    def operators(self, catalog: Catalog) -> tuple[Operator, ...]:
+    def operators(self, catalog: KnownNames) -> tuple[Operator, ...]:
         return parse_query(self.name, self.sql, catalog, self.origin).operators
 
 
@@ -73,7 +73,7 @@ class FromDraft(Draft):
     def reads(self) -> frozenset[str]:
         return frozenset({self.source.text("the name of a stream")})
 
-    def _input(self, catalog: Catalog) -> Input:
+    def _input(self, catalog: KnownNames) -> Input:
         wanted = self.source.text()
         for name, shape in catalog.shapes.items():
             if name.lower() == wanted.lower():
@@ -87,7 +87,7 @@ class PythonDraft(FromDraft):
 
     folder: Path
 
-    def operators(self, catalog: Catalog) -> tuple[Operator, ...]:
+    def operators(self, catalog: KnownNames) -> tuple[Operator, ...]:
         input = self._input(catalog)
         schema = input.schema
         if "schema" in self.settings:
@@ -110,7 +110,7 @@ class SwitchDraft(FromDraft):
     def outputs(self) -> tuple[str, ...]:
         return tuple(f"{self.name}_{label}" for label in self._cases)
 
-    def operators(self, catalog: Catalog) -> tuple[Operator, ...]:
+    def operators(self, catalog: KnownNames) -> tuple[Operator, ...]:
         input = self._input(catalog)
         cases = tuple(
             (label, parse_expression(text, input.schema, origin=self._origin(label)))
@@ -137,7 +137,7 @@ class TimedDraft(FromDraft):
     def reads(self) -> frozenset[str]:
         return super().reads if self.made is None else self.made.reads
 
-    def operators(self, catalog: Catalog) -> tuple[Operator, ...]:
+    def operators(self, catalog: KnownNames) -> tuple[Operator, ...]:
         made = () if self.made is None else self.made.operators(catalog)
         rows = Input(made[-1].name, made[-1].output) if made else self._input(catalog)
         with self.settings["event_time"].pointing():
@@ -177,7 +177,7 @@ class QueryDraft(Draft):
     def reads(self) -> frozenset[str]:
         return self.made.reads
 
-    def operators(self, catalog: Catalog) -> tuple[Operator, ...]:
+    def operators(self, catalog: KnownNames) -> tuple[Operator, ...]:
         made = self.made.operators(catalog)
         if isinstance(made[-1], SqlWrite):
             self._check_no_other_sink(made[-1])

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from penstock.errors import InputError, PenstockError
 from penstock.lang.deployment.drafts import write_name
-from penstock.lang.sql import Catalog, parse_query, query_sql, references
+from penstock.lang.sql import KnownNames, parse_query, query_sql, references
 from penstock.model.network import Network, Query
 from penstock.model.operators import Operator, PythonOperator, SqlWrite, Switch, TableJoin
 from penstock.model.retime import Retime
@@ -48,7 +48,7 @@ class Group:
         if isinstance(self.root, SqlWrite):
             tables.setdefault(self.root.table, _target(self.root, self.root.table))
         try:
-            read = parse_query(self.root.name, self.sql, Catalog(self.streams, tables))
+            read = parse_query(self.root.name, self.sql, KnownNames(self.streams, tables))
         except PenstockError:
             return False
         return {one.name: one for one in read.operators} == {

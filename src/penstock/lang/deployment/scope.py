@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from penstock.errors import InputError, PenstockError
 from penstock.lang.deployment.drafts import Draft, QueryDraft
-from penstock.lang.sql import Catalog
+from penstock.lang.sql import KnownNames
 from penstock.model.network import Network, Query
 from penstock.model.operators import Operator
 from penstock.model.schema import Shape
@@ -52,7 +52,7 @@ class Scope:
     def add_draft(self, draft: Draft) -> None:
         """Checks a draft against all added before, which include what it reads, and adds it."""
         try:
-            made = draft.operators(Catalog(self._shapes, self._tables))
+            made = draft.operators(KnownNames(self._shapes, self._tables))
         except PenstockError as error:
             raise error.at(draft.place) from None
         outputs = {name: shape for one in made for name, shape in one.outputs.items()}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from penstock.errors import InputError
-from penstock.lang.sql.expressions import Scope, to_expression
+from penstock.lang.sql.expressions import ClauseScope, to_expression
 from penstock.lang.sql.functions import aggregate_name
 from penstock.model.aggregates import AggregateCall
 from penstock.model.expressions import Case, Expression, Literal
@@ -31,7 +31,7 @@ def aggregate_nodes(node: exp.Expr) -> Iterator[exp.Expr]:
             yield part
 
 
-def aggregate_call(node: exp.Expr, scope: Scope) -> AggregateCall:
+def aggregate_call(node: exp.Expr, scope: ClauseScope) -> AggregateCall:
     """What the aggregate ``node`` computes over the rows of ``scope``."""
     condition = None
     if isinstance(node, exp.Filter):
@@ -49,7 +49,7 @@ def aggregate_call(node: exp.Expr, scope: Scope) -> AggregateCall:
     return call
 
 
-def _arguments(node: exp.Expr, function: str, scope: Scope) -> tuple[Expression, ...]:
+def _arguments(node: exp.Expr, function: str, scope: ClauseScope) -> tuple[Expression, ...]:
     given = node.expressions
     if given and isinstance(given[0], exp.Distinct):
         raise _distinct(node, given[0], function, scope)
@@ -61,7 +61,7 @@ def _arguments(node: exp.Expr, function: str, scope: Scope) -> tuple[Expression,
     return tuple(to_expression(one, scope) for one in given)
 
 
-def _distinct(node: exp.Expr, given: exp.Expr, function: str, scope: Scope) -> InputError:
+def _distinct(node: exp.Expr, given: exp.Expr, function: str, scope: ClauseScope) -> InputError:
     inner = ", ".join(scope.written.quoted(one) for one in given.expressions)
     hint = "Leave out DISTINCT."
     if function == "count":

@@ -13,7 +13,7 @@ from penstock.lang.sql.expression_text import (
     name_node,
     to_node,
 )
-from penstock.lang.sql.select_text import Block, Source, Stage
+from penstock.lang.sql.select_text import SelectText, Source, Stage
 from penstock.model.durations import duration_text
 from penstock.model.expressions import Call, Expression, conjuncts
 from penstock.model.operators import (
@@ -29,17 +29,17 @@ from penstock.model.schema import Schema
 from penstock.model.windows import AnyWindow, TimeBound, Window
 
 
-def from_source(name: str, mark: str, schema: Schema, names: Mapping[str, str]) -> Block:
+def from_source(name: str, mark: str, schema: Schema, names: Mapping[str, str]) -> SelectText:
     """A SELECT that only reads something, whose columns are called there as ``names`` says."""
     columns = {one: _column(mark, names.get(one, one)) for one in schema.names}
-    return Block((Source(name, mark),), columns)
+    return SelectText((Source(name, mark),), columns)
 
 
 def _column(mark: str, name: str) -> exp.Expr:
     return exp.Column(this=name_node(name), table=exp.to_identifier(mark))
 
 
-def conditions(expression: Expression, block: Block) -> tuple[exp.Expr, ...]:
+def conditions(expression: Expression, block: SelectText) -> tuple[exp.Expr, ...]:
     """The parts of a condition, a pair of limits on one value as BETWEEN."""
     parts = list(conjuncts(expression))
     nodes: list[exp.Expr] = []
@@ -54,7 +54,7 @@ def conditions(expression: Expression, block: Block) -> tuple[exp.Expr, ...]:
     return tuple(nodes)
 
 
-def filtered(operator: Filter, block: Block) -> Block:
+def filtered(operator: Filter, block: SelectText) -> SelectText:
     """A filter is WHERE, or HAVING after GROUP BY."""
     nodes = conditions(operator.predicate, block)
     if block.stage is Stage.GROUP:
@@ -62,13 +62,13 @@ def filtered(operator: Filter, block: Block) -> Block:
     return replace(block, where=(*block.where, *nodes), stage=Stage.WHERE)
 
 
-def mapped(operator: Map, block: Block) -> Block:
+def mapped(operator: Map, block: SelectText) -> SelectText:
     """A map is the SELECT list."""
     columns = {name: to_node(one, block.column) for name, one in operator.columns}
     return replace(block, columns=columns, stage=Stage.SELECT)
 
 
-def aggregated(operator: Aggregate, block: Block) -> Block:
+def aggregated(operator: Aggregate, block: SelectText) -> SelectText:
     """An aggregate is GROUP BY, and aggregates in the SELECT list."""
     time = operator.input.shape.event_time
     assert time is not None
@@ -95,12 +95,12 @@ def _lengths(window: AnyWindow) -> list[exp.Expr]:
     return [exp.Literal.string(duration_text(one)) for one in lengths]
 
 
-def united(texts: Iterable[str]) -> Block:
+def united(texts: Iterable[str]) -> SelectText:
     """A union is its branches one after the other."""
-    return Block((), {}, stage=Stage.SELECT, union=tuple(texts))
+    return SelectText((), {}, stage=Stage.SELECT, union=tuple(texts))
 
 
-def table_joined(operator: TableJoin, block: Block, mark: str) -> Block:
+def table_joined(operator: TableJoin, block: SelectText, mark: str) -> SelectText:
     """A join with a table is JOIN … ON with equal columns."""
     on = tuple(
         exp.EQ(this=block.column(column), expression=_column(mark, other))
@@ -112,13 +112,13 @@ def table_joined(operator: TableJoin, block: Block, mark: str) -> Block:
     return replace(block, sources=(*block.sources, source), columns=columns, stage=Stage.FROM)
 
 
-def joined(operator: WindowJoin, left: Block, right: Block) -> Block:
+def joined(operator: WindowJoin, left: SelectText, right: SelectText) -> SelectText:
     """A join of streams is JOIN … ON with equal columns, the time bound, and what else holds.
 
     The right side must be a single source; its own conditions go into WHERE, or into ON where
     rows of the left side are kept without it.
     """
-    both = Block((), {**left.columns, **right.columns})
+    both = SelectText((), {**left.columns, **right.columns})
     equal = [
         exp.EQ(this=both.column(one), expression=both.column(other))
         for one, other in operator.equal

@@ -21,18 +21,18 @@ _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 
 
 @dataclass(frozen=True)
-class Limits:
+class TimeLimits:
     """Bounds on right time less left event time; ``exact``: they say all the condition says."""
 
     lower_us: int | None = None
     upper_us: int | None = None
     exact: bool = True
 
-    def both(self, other: Limits) -> Limits:
+    def both(self, other: TimeLimits) -> TimeLimits:
         """The limits of two conditions that must both hold."""
         lowers = [one for one in (self.lower_us, other.lower_us) if one is not None]
         uppers = [one for one in (self.upper_us, other.upper_us) if one is not None]
-        return Limits(max(lowers, default=None), min(uppers, default=None))
+        return TimeLimits(max(lowers, default=None), min(uppers, default=None))
 
     @property
     def bound(self) -> TimeBound | None:
@@ -42,12 +42,12 @@ class Limits:
         return TimeBound(self.lower_us, self.upper_us)
 
 
-def limits(condition: Expression, left: Offsets, right: str) -> Limits | None:
+def limits(condition: Expression, left: Offsets, right: str) -> TimeLimits | None:
     """What a condition says about the distance between the two sides' times, or None.
 
     >>> later = Call(">", (Column("r"), Column("l")))
     >>> limits(later, {"l": (0, 0)}, "r")
-    Limits(lower_us=1, upper_us=None, exact=True)
+    TimeLimits(lower_us=1, upper_us=None, exact=True)
     """
     if not isinstance(condition, Call) or condition.function not in _FLIPPED:
         return None
@@ -62,12 +62,12 @@ def limits(condition: Expression, left: Offsets, right: str) -> Limits | None:
     return _compared(comparison, -sign * sum.constant_us, left[others[0]])
 
 
-def _compared(comparison: str, distance_us: int, offset: tuple[int, int]) -> Limits:
+def _compared(comparison: str, distance_us: int, offset: tuple[int, int]) -> TimeLimits:
     """Limits of ``right - column <comparison> distance`` where the column has an offset."""
     low, high = offset
     lower = {">": 1, ">=": 0, "=": 0}.get(comparison)
     upper = {"<": -1, "<=": 0, "=": 0}.get(comparison)
-    return Limits(
+    return TimeLimits(
         None if lower is None else distance_us + lower + low,
         None if upper is None else distance_us + upper + high,
         exact=low == high,
@@ -106,9 +106,9 @@ def _linear(expression: Expression) -> _Sum | None:
             return None
 
 
-def combined(found: Iterable[Limits]) -> Limits:
+def combined(found: Iterable[TimeLimits]) -> TimeLimits:
     """The limits of all conditions together."""
-    whole = Limits()
+    whole = TimeLimits()
     for one in found:
         whole = whole.both(one)
     return whole

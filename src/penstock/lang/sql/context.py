@@ -9,8 +9,8 @@ from sqlglot import exp
 
 from penstock.errors import InputError, Place, listed, suggestion
 from penstock.lang.sql.graph import Draft
-from penstock.lang.sql.places import Written
-from penstock.lang.sql.records import Catalog
+from penstock.lang.sql.places import WrittenText
+from penstock.lang.sql.records import KnownNames
 from penstock.model.expressions import Expression, all_of, conjuncts
 from penstock.model.operators import Filter, Input, Map, Operator
 from penstock.model.sources import Table
@@ -47,8 +47,8 @@ _REFUSED: Mapping[str, tuple[str, str]] = {
 class Context:
     """Where a query or a part of it is being read; ``owner`` begins its operators' names."""
 
-    written: Written
-    catalog: Catalog
+    written: WrittenText
+    catalog: KnownNames
     draft: Draft
     query: str
     owner: str
@@ -110,7 +110,7 @@ def only(context: Context, node: exp.Expr, known: Collection[str], what: str) ->
         raise InputError(f"{keyword} is not supported in {what}", hint=hint, place=place)
 
 
-def _place(written: Written, node: exp.Expr, part: object, keyword: str) -> Place:
+def _place(written: WrittenText, node: exp.Expr, part: object, keyword: str) -> Place:
     """Where ``keyword`` stands: before the part itself, else before the node's first item."""
     if isinstance(part, exp.Hint):  # read by sqlglot as a text of its own
         return written.at(written.text.find("/*+"), 3)

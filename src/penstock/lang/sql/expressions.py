@@ -1,7 +1,7 @@
 """From syntax tree to expression: what each node means, checked as it is built.
 
 What a column, an aggregate or a grouped expression means depends on the clause; a
-:class:`Scope` answers that. Everything else is here.
+:class:`ClauseScope` answers that. Everything else is here.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from sqlglot import exp
 from penstock.errors import InputError
 from penstock.lang.sql import literals
 from penstock.lang.sql.functions import WINDOWS, aggregate_name, function_call
-from penstock.lang.sql.places import Written
+from penstock.lang.sql.places import WrittenText
 from penstock.lang.sql.syntax import DIALECT, type_name
 from penstock.model.expressions import Call, Case, Cast, Expression, Literal, type_of
 from penstock.model.schema import Schema
 from penstock.model.types import DataType, data_type
 
 
-class Scope(Protocol):
+class ClauseScope(Protocol):
     """What names mean in a clause."""
 
     @property
-    def written(self) -> Written: ...
+    def written(self) -> WrittenText: ...
 
     @property
     def schema(self) -> Schema:
@@ -41,7 +41,7 @@ class Scope(Protocol):
         ...
 
 
-def to_expression(node: exp.Expr, scope: Scope) -> Expression:
+def to_expression(node: exp.Expr, scope: ClauseScope) -> Expression:
     """The expression ``node`` stands for, checked against the columns of ``scope``."""
     found = scope.meaning(node)
     if found is None:
@@ -80,7 +80,7 @@ _READ |= {"to", "low", "high", "unit", "is_string", "query", "field", "unnest"}
 _READ |= {"safe", "typed", "coalesce", "fraction_in_string"}
 
 
-def _general(node: exp.Expr, scope: Scope) -> Expression:
+def _general(node: exp.Expr, scope: ClauseScope) -> Expression:
     kind = type(node)
     convert = _binary if kind in _BINARY else _CONVERTERS.get(kind)
     unread = [name for name, part in node.args.items() if part and name not in _READ]
@@ -90,14 +90,14 @@ def _general(node: exp.Expr, scope: Scope) -> Expression:
     return Call("not", (found,)) if node.args.get("negate") else found
 
 
-def _binary(node: exp.Expr, scope: Scope) -> Expression:
+def _binary(node: exp.Expr, scope: ClauseScope) -> Expression:
     function = _BINARY[type(node)]
     given = (to_expression(node.this, scope), to_expression(node.expression, scope))
     return Call(function, _comparable(given, node, scope) if function in _COMPARISONS else given)
 
 
 def _comparable(
-    given: tuple[Expression, ...], node: exp.Expr, scope: Scope
+    given: tuple[Expression, ...], node: exp.Expr, scope: ClauseScope
 ) -> tuple[Expression, ...]:
     """What is compared, with strings that are compared with times read as times."""
     types = [type_of(one, scope.schema) for one in given]
@@ -113,25 +113,25 @@ def _comparable(
         )
 
 
-def _distinct_from(node: exp.Expr, scope: Scope) -> Expression:
+def _distinct_from(node: exp.Expr, scope: ClauseScope) -> Expression:
     given = (to_expression(node.this, scope), to_expression(node.expression, scope))
     return Call("not", (Call("<=>", given),))
 
 
-def _ilike(node: exp.Expr, scope: Scope) -> Expression:
+def _ilike(node: exp.Expr, scope: ClauseScope) -> Expression:
     value, pattern = to_expression(node.this, scope), to_expression(node.expression, scope)
     return Call("like", (Call("lower", (value,)), Call("lower", (pattern,))))
 
 
-def _paren(node: exp.Expr, scope: Scope) -> Expression:
+def _paren(node: exp.Expr, scope: ClauseScope) -> Expression:
     return to_expression(node.this, scope)
 
 
-def _not(node: exp.Expr, scope: Scope) -> Expression:
+def _not(node: exp.Expr, scope: ClauseScope) -> Expression:
     return Call("not", (to_expression(node.this, scope),))
 
 
-def _negative(node: exp.Expr, scope: Scope) -> Expression:
+def _negative(node: exp.Expr, scope: ClauseScope) -> Expression:
     if isinstance(node.this, exp.Literal) and not node.this.is_string:
         with scope.written.pointing_at(node):
             return literals.number(f"-{node.this.name}")
@@ -140,7 +140,7 @@ def _negative(node: exp.Expr, scope: Scope) -> Expression:
     return Call("negate", (to_expression(node.this, scope),))
 
 
-def _is(node: exp.Expr, scope: Scope) -> Expression:
+def _is(node: exp.Expr, scope: ClauseScope) -> Expression:
     operand = to_expression(node.this, scope)
     if isinstance(node.expression, exp.Null):
         return Call("is_null", (operand,))
@@ -149,21 +149,21 @@ def _is(node: exp.Expr, scope: Scope) -> Expression:
     raise _not_understood(node, scope)
 
 
-def _between(node: exp.Expr, scope: Scope) -> Expression:
+def _between(node: exp.Expr, scope: ClauseScope) -> Expression:
     value = to_expression(node.this, scope)
     ends = (to_expression(node.args[end], scope) for end in ("low", "high"))
     value, low, high = _comparable((value, *ends), node, scope)
     return Call("and", (Call(">=", (value, low)), Call("<=", (value, high))))
 
 
-def _in(node: exp.Expr, scope: Scope) -> Expression:
+def _in(node: exp.Expr, scope: ClauseScope) -> Expression:
     if node.args.get("query") or node.args.get("unnest") or node.args.get("field"):
         raise _subquery(node, scope)
     given = tuple(to_expression(one, scope) for one in (node.this, *node.expressions))
     return Call("in", _comparable(given, node, scope))
 
 
-def _concatenation(node: exp.Expr, scope: Scope) -> Expression:
+def _concatenation(node: exp.Expr, scope: ClauseScope) -> Expression:
     parts = node.flatten() if isinstance(node, exp.DPipe) else node.expressions
     given = tuple(to_expression(one, scope) for one in parts)
     texts = [one.value for one in given if isinstance(one, Literal)]
@@ -172,7 +172,7 @@ def _concatenation(node: exp.Expr, scope: Scope) -> Expression:
     return Call("concat", given)
 
 
-def _case(node: exp.Expr, scope: Scope) -> Expression:
+def _case(node: exp.Expr, scope: ClauseScope) -> Expression:
     operand = to_expression(node.this, scope) if node.this else None
     branches = []
     for branch in node.args["ifs"]:
@@ -182,12 +182,12 @@ def _case(node: exp.Expr, scope: Scope) -> Expression:
     return Case(tuple(branches), to_expression(default, scope) if default else Literal(None))
 
 
-def _if(node: exp.Expr, scope: Scope) -> Expression:
+def _if(node: exp.Expr, scope: ClauseScope) -> Expression:
     given = [node.this, node.args.get("true"), node.args.get("false")]
     return Call("if", tuple(to_expression(one, scope) for one in given if one is not None))
 
 
-def _cast(node: exp.Expr, scope: Scope) -> Expression:
+def _cast(node: exp.Expr, scope: ClauseScope) -> Expression:
     with scope.written.pointing_at(node):
         type = data_type(type_name(node.args["to"]))
     if _is_constant_time(node, type):
@@ -202,7 +202,7 @@ def _is_constant_time(node: exp.Expr, type: DataType) -> bool:
     return text and not isinstance(node, exp.TryCast) and type in _MOMENTS
 
 
-def _extract(node: exp.Expr, scope: Scope) -> Expression:
+def _extract(node: exp.Expr, scope: ClauseScope) -> Expression:
     part = node.this.name.lower()
     if part not in _PARTS:
         hint = f"There are {', '.join(_PARTS)}."
@@ -210,19 +210,19 @@ def _extract(node: exp.Expr, scope: Scope) -> Expression:
     return Call(part, (to_expression(node.expression, scope),))
 
 
-def _literal(node: exp.Expr, scope: Scope) -> Expression:
+def _literal(node: exp.Expr, scope: ClauseScope) -> Expression:
     if node.is_string:
         return Literal(node.name)
     with scope.written.pointing_at(node):
         return literals.number(node.name)
 
 
-def _interval(node: exp.Expr, scope: Scope) -> Expression:
+def _interval(node: exp.Expr, scope: ClauseScope) -> Expression:
     assert isinstance(node, exp.Interval)
     return Literal(literals.interval(node, scope.written))
 
 
-def _function(node: exp.Expr, scope: Scope) -> Expression:
+def _function(node: exp.Expr, scope: ClauseScope) -> Expression:
     name = node.name
     if aggregate_name(name):
         raise scope.refuse_aggregate(node)
@@ -234,7 +234,7 @@ def _function(node: exp.Expr, scope: Scope) -> Expression:
         return function_call(name, given)
 
 
-def _not_understood(node: exp.Expr, scope: Scope) -> InputError:
+def _not_understood(node: exp.Expr, scope: ClauseScope) -> InputError:
     if isinstance(node, exp.Window):
         return scope.written.error(
             node,
@@ -252,7 +252,7 @@ def _not_understood(node: exp.Expr, scope: Scope) -> InputError:
     return scope.written.error(node, what, "Use the functions and operators of the manual.")
 
 
-def _subquery(node: exp.Expr, scope: Scope) -> InputError:
+def _subquery(node: exp.Expr, scope: ClauseScope) -> InputError:
     return scope.written.error(
         node,
         "a subquery cannot be part of an expression",
@@ -260,7 +260,7 @@ def _subquery(node: exp.Expr, scope: Scope) -> InputError:
     )
 
 
-_CONVERTERS: Mapping[type[exp.Expr], Callable[[exp.Expr, Scope], Expression]] = {
+_CONVERTERS: Mapping[type[exp.Expr], Callable[[exp.Expr, ClauseScope], Expression]] = {
     exp.Anonymous: _function,
     exp.Between: _between,
     exp.Boolean: lambda node, _: Literal(bool(node.this)),

@@ -11,7 +11,7 @@ from penstock.errors import InputError
 from penstock.lang.sql.aggregates import aggregate_call, aggregate_nodes, is_aggregate
 from penstock.lang.sql.expressions import to_expression
 from penstock.lang.sql.functions import WINDOWS
-from penstock.lang.sql.places import Written
+from penstock.lang.sql.places import WrittenText
 from penstock.lang.sql.scope import RowScope
 from penstock.model.aggregates import AggregateCall
 from penstock.model.expressions import Column, Expression
@@ -33,7 +33,7 @@ class GroupedScope:
     aliases: Mapping[str, exp.Expr] = field(default_factory=dict)
 
     @property
-    def written(self) -> Written:
+    def written(self) -> WrittenText:
         return self.rows.written
 
     def with_aliases(self, aliases: Mapping[str, exp.Expr]) -> GroupedScope:

@@ -8,7 +8,7 @@ from math import isinf
 from sqlglot import exp
 
 from penstock.errors import InputError
-from penstock.lang.sql.places import Written
+from penstock.lang.sql.places import WrittenText
 from penstock.model.durations import duration_us
 from penstock.model.expressions import Literal
 from penstock.model.types import DataType
@@ -50,7 +50,7 @@ def moment(text: str, type: DataType) -> Literal:
     return Literal(value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC))
 
 
-def interval(node: exp.Interval, written: Written) -> timedelta:
+def interval(node: exp.Interval, written: WrittenText) -> timedelta:
     """The length of an ``INTERVAL`` in any of its spellings."""
     amount, unit = node.this, node.args.get("unit")
     if not isinstance(amount, exp.Literal) or not isinstance(unit, exp.Var | None):

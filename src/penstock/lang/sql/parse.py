@@ -12,9 +12,9 @@ from penstock.lang.sql.expressions import to_expression
 from penstock.lang.sql.graph import Draft
 from penstock.lang.sql.insert import plan_insert
 from penstock.lang.sql.naming import named
-from penstock.lang.sql.places import Written
+from penstock.lang.sql.places import WrittenText
 from penstock.lang.sql.query import plan_query
-from penstock.lang.sql.records import Catalog, ParsedQuery
+from penstock.lang.sql.records import KnownNames, ParsedQuery
 from penstock.lang.sql.scope import Relation, RowScope
 from penstock.lang.sql.syntax import not_too_deep, parse_condition, parse_statement
 from penstock.lang.sql.tidy import PASSES
@@ -24,14 +24,14 @@ from penstock.model.operators import Input
 from penstock.model.schema import Schema, Shape, checked_name
 
 
-def parse_query(name: str, text: str, catalog: Catalog, origin: str = "query") -> ParsedQuery:
+def parse_query(name: str, text: str, catalog: KnownNames, origin: str = "query") -> ParsedQuery:
     """The operators of the query ``text``, the last of which is called ``name``.
 
     >>> readings = Shape.timed(Schema.parse("ts timestamp, home string, kwh double"), "ts")
     >>> query = parse_query(
     ...     "busy",
     ...     "SELECT home, sum(kwh) AS kwh FROM readings GROUP BY home, window(ts, '1 hour')",
-    ...     Catalog({"readings": readings}),
+    ...     KnownNames({"readings": readings}),
     ... )
     >>> for operator in query.operators:
     ...     print(operator.name, operator.details, sep=": ")
@@ -39,7 +39,7 @@ def parse_query(name: str, text: str, catalog: Catalog, origin: str = "query") -
     busy: home, kwh
     """
     checked_name(name, "query")
-    written = Written(origin, text)
+    written = WrittenText(origin, text)
     tree = parse_statement(written)
     draft = Draft(catalog.names)
     context = Context(written, catalog, draft, name, name)
@@ -60,7 +60,7 @@ def references(text: str, origin: str = "query") -> frozenset[str]:
     >>> sorted(references("WITH a AS (SELECT * FROM s) SELECT * FROM a JOIN t ON a.x = t.x"))
     ['s', 't']
     """
-    tree = parse_statement(Written(origin, text))
+    tree = parse_statement(WrittenText(origin, text))
     return frozenset(_references(tree, frozenset()))
 
 
@@ -84,7 +84,7 @@ def parse_expression(text: str, schema: Schema, origin: str = "expression") -> E
     >>> parse_expression("KWH > 9", Schema.parse("kwh double"))
     Call(function='>', arguments=(Column(name='kwh'), Literal(value=9)))
     """
-    written = Written(origin, text)
+    written = WrittenText(origin, text)
     tree = parse_condition(written)
     with not_too_deep(written):
         return to_expression(tree, _rows(written, schema, tree))
@@ -96,7 +96,7 @@ def parse_aggregate(text: str, schema: Schema, origin: str = "expression") -> Ag
     >>> parse_aggregate("sum(kwh)", Schema.parse("kwh double"))
     AggregateCall(function='sum', arguments=(Column(name='kwh'),))
     """
-    written = Written(origin, text)
+    written = WrittenText(origin, text)
     tree = parse_condition(written)
     if not is_aggregate(tree):
         raise written.error(
@@ -106,7 +106,7 @@ def parse_aggregate(text: str, schema: Schema, origin: str = "expression") -> Ag
 
 
 def _rows(
-    written: Written, schema: Schema, node: exp.Expr, clause: str = "an expression"
+    written: WrittenText, schema: Schema, node: exp.Expr, clause: str = "an expression"
 ) -> RowScope:
     """The scope of an expression that stands alone: one relation without a name."""
     input = Input("input", Shape(schema))

@@ -13,7 +13,7 @@ from penstock.errors import InputError, Place
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenText:
     """A text a person wrote, and what it is called in messages."""
 
     origin: str
@@ -22,7 +22,7 @@ class Written:
     def at(self, start: int, length: int = 1) -> Place:
         """The place of ``length`` characters from offset ``start`` on.
 
-        >>> Written("query", "SELECT a\\nFROM b").at(14).line
+        >>> WrittenText("query", "SELECT a\\nFROM b").at(14).line
         2
         """
         before = (self.text[:start] + ".").splitlines()

@@ -25,9 +25,9 @@ from penstock.lang.sql.blocks import (
 )
 from penstock.lang.sql.expression_text import name_node, node_sql
 from penstock.lang.sql.parse import parse_query
-from penstock.lang.sql.records import Catalog
+from penstock.lang.sql.records import KnownNames
 from penstock.lang.sql.scope import fresh
-from penstock.lang.sql.select_text import Block, Stage, block_text
+from penstock.lang.sql.select_text import SelectText, Stage, block_text
 from penstock.model.canonical import same_operators
 from penstock.model.expressions import Column
 from penstock.model.network import Network, unknown_stream
@@ -97,7 +97,7 @@ def _reads_back(text: str, operators: tuple[Operator, ...], stream: str, network
     if isinstance(last, SqlWrite):
         tables[last.table] = Table(last.table, last.input.schema, database=last.database)
     try:
-        parsed = parse_query(stream, text, Catalog(shapes, tables))
+        parsed = parse_query(stream, text, KnownNames(shapes, tables))
     except InputError:
         return False
     return same_operators(parsed.operators, operators)
@@ -135,7 +135,7 @@ class _Printer:
         subqueries = f"WITH {', '.join(parts)}\n" if parts else ""
         return head + subqueries + body
 
-    def _block(self, input: Input) -> Block:
+    def _block(self, input: Input) -> SelectText:
         """The SELECT that gives a stream, as far as it is written."""
         operator = self._inner(input)
         return self._named(input) if operator is None else self._made(operator)
@@ -145,7 +145,7 @@ class _Printer:
         by_name = input.stream in self.names or self.reads[input.stream] > 1
         return None if by_name else self.by_stream.get(input.stream)
 
-    def _made(self, operator: Operator) -> Block:
+    def _made(self, operator: Operator) -> SelectText:
         match operator:
             case Filter(input=input):
                 return filtered(operator, self._below(input, Stage.FROM, Stage.GROUP))
@@ -163,14 +163,14 @@ class _Printer:
                 return joined(operator, first, self._right(right, first))
         raise InputError(f"{operator.name} cannot be written as SQL")
 
-    def _below(self, input: Input, *stages: Stage) -> Block:
+    def _below(self, input: Input, *stages: Stage) -> SelectText:
         """The block of an input if its SELECT can go on from there, else a reference to it."""
         if not self.folding:
             return self._named(input)
         block = self._block(input)
         return block if block.stage in stages and not block.union else self._named(input)
 
-    def _source(self, input: Input) -> Block:
+    def _source(self, input: Input) -> SelectText:
         """An input as something to join: with its conditions, if they fit into WHERE or ON."""
         operator = self._inner(input)
         if operator is None or not self.folding or not self._is_joinable(input):
@@ -198,7 +198,7 @@ class _Printer:
                 return self._is_joinable(below)
         return False
 
-    def _right(self, input: Input, left: Block) -> Block:
+    def _right(self, input: Input, left: SelectText) -> SelectText:
         """An input as the right side of a join, which must be one thing to read.
 
         Names that only keep the two sides apart are left out of a subquery: reading it gives
@@ -212,7 +212,7 @@ class _Printer:
             shorter = _without_prefix(input.schema.names, left)
         return self._named(input, shorter)
 
-    def _named(self, input: Input, names: Mapping[str, str] = MappingProxyType({})) -> Block:
+    def _named(self, input: Input, names: Mapping[str, str] = MappingProxyType({})) -> SelectText:
         """A reference to a stream, which is written as a subquery if it is of this query.
 
         The subquery calls columns as ``names`` says.
@@ -233,7 +233,7 @@ class _Printer:
         return f"mark_{self.marks}"
 
 
-def _without_prefix(names: tuple[str, ...], left: Block) -> dict[str, str]:
+def _without_prefix(names: tuple[str, ...], left: SelectText) -> dict[str, str]:
     """Shorter names for columns that clash with none of their own side, but with the left's."""
     short = {name: name.removeprefix("right_") for name in names}
     return {name: one for name, one in short.items() if one in left.columns and one not in names}

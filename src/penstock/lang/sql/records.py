@@ -11,7 +11,7 @@ from penstock.model.sources import Table
 
 
 @dataclass(frozen=True)
-class Catalog:
+class KnownNames:
     """What the names in a query mean: streams and other queries, and tables."""
 
     shapes: Mapping[str, Shape]

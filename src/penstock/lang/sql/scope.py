@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from penstock.errors import InputError, listed, suggestion
 from penstock.lang.sql.functions import WINDOWS, refused
-from penstock.lang.sql.places import Written
+from penstock.lang.sql.places import WrittenText
 from penstock.model.expressions import Column, Expression
 from penstock.model.operators import Input
 from penstock.model.schema import Schema
@@ -98,7 +98,7 @@ def unique_names(
 class RowScope:
     """Names in a clause over rows: the relations read so far, and which clause it is."""
 
-    written: Written
+    written: WrittenText
     relations: tuple[Relation, ...]
     clause: str = "an expression"
 

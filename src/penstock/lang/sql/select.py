@@ -9,8 +9,8 @@ from sqlglot import exp
 
 from penstock.errors import InputError
 from penstock.lang.sql.context import Context, only
-from penstock.lang.sql.expressions import Scope, to_expression
-from penstock.lang.sql.places import Written
+from penstock.lang.sql.expressions import ClauseScope, to_expression
+from penstock.lang.sql.places import WrittenText
 from penstock.lang.sql.scope import Relation, RowScope
 from penstock.model.expressions import Column, Expression, type_of
 from penstock.model.schema import Field
@@ -28,7 +28,7 @@ class Item:
     expression: Expression
 
 
-def output_columns(select: exp.Select, rows: RowScope, scope: Scope) -> Columns:
+def output_columns(select: exp.Select, rows: RowScope, scope: ClauseScope) -> Columns:
     """The columns of a SELECT list; names must differ."""
     seen: dict[str, Item] = {}
     for item in _items(select, rows, scope):
@@ -41,13 +41,13 @@ def output_columns(select: exp.Select, rows: RowScope, scope: Scope) -> Columns:
     return tuple((item.name, item.expression) for item in seen.values())
 
 
-def _check(item: Item, scope: Scope) -> None:
+def _check(item: Item, scope: ClauseScope) -> None:
     """Raises unless a column can have the item's name and type."""
     type = type_of(item.expression, scope.schema)
     Field(item.name, DataType.STRING if type is DataType.NULL else type)
 
 
-def _twice(item: Item, other: Item, written: Written) -> InputError:
+def _twice(item: Item, other: Item, written: WrittenText) -> InputError:
     star = item.node if item.node.find(exp.Star) else other.node
     if star.find(exp.Star):
         hint = "List the columns and rename one of them with AS."
@@ -56,7 +56,7 @@ def _twice(item: Item, other: Item, written: Written) -> InputError:
     return written.error(item.node, f"two columns are called {item.name}", hint)
 
 
-def _items(select: exp.Select, rows: RowScope, scope: Scope) -> Iterator[Item]:
+def _items(select: exp.Select, rows: RowScope, scope: ClauseScope) -> Iterator[Item]:
     for node in select.expressions:
         if isinstance(node, exp.Alias):
             yield Item(node.alias, node.args["alias"], to_expression(node.this, scope))
@@ -73,12 +73,12 @@ def _items(select: exp.Select, rows: RowScope, scope: Scope) -> Iterator[Item]:
             raise _unnamed(node, scope.written)
 
 
-def _star_of_groups(node: exp.Expr, written: Written) -> InputError:
+def _star_of_groups(node: exp.Expr, written: WrittenText) -> InputError:
     hint = "Name the grouped columns and the aggregates."
     return written.error(node, "* cannot be used with GROUP BY", hint)
 
 
-def _unnamed(node: exp.Expr, written: Written) -> InputError:
+def _unnamed(node: exp.Expr, written: WrittenText) -> InputError:
     hint = f"Write {written.quoted(node)} AS name."
     return written.error(node, "this column has no name", hint)
 

@@ -38,7 +38,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Block:
+class SelectText:
     """A SELECT that is being written: its clauses, and what each column of its result is."""
 
     sources: tuple[Source, ...]
@@ -54,7 +54,7 @@ class Block:
         return self.columns[name].copy()
 
 
-def block_text(block: Block) -> str:
+def block_text(block: SelectText) -> str:
     """The block as text, one clause a line."""
     if block.union:
         return "\nUNION ALL\n".join(block.union)
@@ -85,7 +85,7 @@ def _all_of(nodes: tuple[exp.Expr, ...], text: Text) -> list[str]:
     ]
 
 
-def _select_list(block: Block, text: Text) -> list[str]:
+def _select_list(block: SelectText, text: Text) -> list[str]:
     if _is_whole(block):
         return ["*"]
     items = []
@@ -95,7 +95,7 @@ def _select_list(block: Block, text: Text) -> list[str]:
     return items
 
 
-def _is_whole(block: Block) -> bool:
+def _is_whole(block: SelectText) -> bool:
     """Whether the result has just the columns of the one thing read."""
     return block.stage <= Stage.WHERE and len(block.sources) == 1
 

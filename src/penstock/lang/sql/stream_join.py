@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.errors import InputError
-from penstock.lang.sql.bounds import Limits, combined, limits, offsets_after
+from penstock.lang.sql.bounds import TimeLimits, combined, limits, offsets_after
 from penstock.lang.sql.conditions import Conditions, JoinStep, split_equal, together
 from penstock.lang.sql.context import Context
 from penstock.lang.sql.joined import Joined, Keys, computed, filtered, join_keys, with_keys
@@ -79,7 +79,7 @@ def _bound(
 
 
 def _unbounded(
-    found: Limits, left_title: str, times: tuple[str, str], relation: Relation, context: Context
+    found: TimeLimits, left_title: str, times: tuple[str, str], relation: Relation, context: Context
 ) -> InputError:
     left, right = times
     missing = f"how far apart {left} and {right} may be"

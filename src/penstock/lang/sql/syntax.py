@@ -19,7 +19,7 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from penstock.errors import InputError, Place, listed, suggestion
-from penstock.lang.sql.places import Written
+from penstock.lang.sql.places import WrittenText
 from penstock.model.types import STORABLE
 
 _OWN_GRAMMAR = ("CAST", "TRY_CAST", "EXTRACT")
@@ -108,7 +108,7 @@ _AFTER_NO_COMMA = (TokenType.COMMA, TokenType.FROM, TokenType.R_PAREN, TokenType
 _KEYWORDS = ("FROM", "WHERE", "GROUP", "HAVING", "JOIN", "LEFT", "INNER", "UNION", "SELECT")
 
 
-def parse_statement(written: Written) -> exp.Expr:
+def parse_statement(written: WrittenText) -> exp.Expr:
     """The syntax tree of the one query in a text."""
     tokens = _tokens(written)
     if tokens[0].token_type not in _STARTS:
@@ -128,7 +128,7 @@ def parse_statement(written: Written) -> exp.Expr:
     return statements[0]
 
 
-def parse_condition(written: Written) -> exp.Expr:
+def parse_condition(written: WrittenText) -> exp.Expr:
     """The syntax tree of the one expression in a text."""
     (tree,) = _parsed(written, _tokens(written, "an expression"), exp.Condition)
     assert tree is not None
@@ -146,7 +146,7 @@ def is_plain_name(name: str) -> bool:
     return is_name and name.upper() not in SparkParser.NO_PAREN_FUNCTION_PARSERS
 
 
-def _tokens(written: Written, what: str = "a query") -> list[Token]:
+def _tokens(written: WrittenText, what: str = "a query") -> list[Token]:
     try:
         tokens = list(DIALECT.tokenize(written.text))
     except TokenError as error:
@@ -157,7 +157,7 @@ def _tokens(written: Written, what: str = "a query") -> list[Token]:
 
 
 def _parsed(
-    written: Written, tokens: list[Token], into: type[exp.Expr] | None
+    written: WrittenText, tokens: list[Token], into: type[exp.Expr] | None
 ) -> list[exp.Expr | None]:
     parser = DIALECT.parser()
     try:
@@ -170,7 +170,7 @@ def _parsed(
 
 
 @contextmanager
-def not_too_deep(written: Written) -> Iterator[None]:
+def not_too_deep(written: WrittenText) -> Iterator[None]:
     """Turns running out of stack on a deeply nested text into an error about that text."""
     try:
         yield
@@ -180,7 +180,7 @@ def not_too_deep(written: Written) -> Iterator[None]:
         ) from None
 
 
-def _check_commas(written: Written, tokens: list[Token]) -> None:
+def _check_commas(written: WrittenText, tokens: list[Token]) -> None:
     """sqlglot forgives a comma too many; a column forgotten between two would go unnoticed."""
     for one, following in zip(tokens, [*tokens[1:], None], strict=True):
         ends = following is None or following.token_type in _AFTER_NO_COMMA
@@ -190,16 +190,16 @@ def _check_commas(written: Written, tokens: list[Token]) -> None:
             )
 
 
-def _token_place(written: Written, token: Token) -> Place:
+def _token_place(written: WrittenText, token: Token) -> Place:
     return written.at(token.start, token.end - token.start + 1)
 
 
-def _second_statement(written: Written, tokens: list[Token]) -> Place:
+def _second_statement(written: WrittenText, tokens: list[Token]) -> Place:
     types = [one.token_type for one in tokens]
     return _token_place(written, tokens[types.index(TokenType.SEMICOLON) + 1])
 
 
-def _unclosed(written: Written, error: TokenError) -> InputError:
+def _unclosed(written: WrittenText, error: TokenError) -> InputError:
     text = written.text
     marks = [(text.rfind(mark), mark) for mark in ("'", '"', "`", "/*")]
     at, mark = max(marks)
@@ -213,7 +213,7 @@ def _unclosed(written: Written, error: TokenError) -> InputError:
     )
 
 
-def _syntax_error(written: Written, error: ParseError) -> InputError:
+def _syntax_error(written: WrittenText, error: ParseError) -> InputError:
     if not error.errors:
         return InputError("the text cannot be read", place=written.at(0))
     first = error.errors[0]

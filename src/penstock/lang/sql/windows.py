@@ -9,7 +9,7 @@ from sqlglot import exp
 from penstock.errors import InputError
 from penstock.lang.sql import literals
 from penstock.lang.sql.context import Context
-from penstock.lang.sql.places import Written
+from penstock.lang.sql.places import WrittenText
 from penstock.lang.sql.scope import RowScope
 from penstock.model.durations import duration_us
 from penstock.model.expressions import Column
@@ -22,7 +22,7 @@ _FORMS = {
 }
 
 
-def window_of(node: exp.Expr, written: Written) -> AnyWindow:
+def window_of(node: exp.Expr, written: WrittenText) -> AnyWindow:
     """The window that ``window(time, 'size', 'slide')`` or ``session_window`` describes."""
     name = node.name.lower()
     lengths = [_length_us(one, written) for one in node.expressions[1:]]
@@ -35,7 +35,7 @@ def window_of(node: exp.Expr, written: Written) -> AnyWindow:
         return Window.of(*lengths) if name == "window" else SessionWindow(*lengths)
 
 
-def _length_us(node: exp.Expr, written: Written) -> int:
+def _length_us(node: exp.Expr, written: WrittenText) -> int:
     if isinstance(node, exp.Interval):
         return literals.interval(node, written) // timedelta(microseconds=1)
     if isinstance(node, exp.Literal) and node.is_string:
