@@ -11,6 +11,7 @@ from pathlib import Path
 from penstock.bench.processes import processor_s, resident_bytes, total
 from penstock.bench.report import Case, Report, compared, limited
 from penstock.channels.channel import Channel
+from penstock.channels.layout import StateLayout
 from penstock.studies.live_system import READER, LiveSystem, live_system
 
 Say = Callable[[str], None]
@@ -118,8 +119,8 @@ def _look(live: LiveSystem) -> Holding:
     return Holding(
         total(pid, resident_bytes),
         total(pid, lambda process: process.num_fds()),
-        _bytes(state / "channels"),
-        _bytes(state / "fragments"),
+        _bytes(StateLayout(state).channels),
+        _bytes(StateLayout(state).fragments),
     )
 
 

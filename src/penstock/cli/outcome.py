@@ -70,7 +70,7 @@ def without_a_run(plan: RunPlan, ending: Ending) -> Outcome:
 def with_unread(outcome: Outcome, state: StateFolder) -> Outcome:
     """The outcome with the inputs of which nothing could be read, now or in an earlier run."""
     unread = state.unread_inputs(outcome.plan.network)
-    return replace(outcome, unread=unread, dead_letters=state.path / "dead_letters")
+    return replace(outcome, unread=unread, dead_letters=state.layout.dead_letters)
 
 
 def sentence(outcome: Outcome) -> str:

@@ -12,6 +12,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from penstock.channels.layout import StateLayout
 from penstock.cli.outcome import Outcome, as_record, destinations, labelled, sentence
 from penstock.cli.results import LatestRows, PendingRows
 from penstock.cli.view import (
@@ -217,7 +218,7 @@ def summary_lines(outcome: Outcome, width: int) -> list[Text]:
         return []
     statuses = labelled(outcome.plan.fragments, outcome.statuses)
     lines = fragment_table(statuses, width, is_over=True)
-    folder = outcome.dead_letters or outcome.plan.folder / "dead_letters"
+    folder = outcome.dead_letters or StateLayout(outcome.plan.folder).dead_letters
     lines += set_aside_lines(
         Snapshot(statuses, set_aside=outcome.set_aside, dead_letters=folder), 1 << 16
     )

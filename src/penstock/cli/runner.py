@@ -216,7 +216,7 @@ class _Watch:
         self._limit_s = None if request.for_us is None else request.for_us / US_PER_S
         options = NodeOptions(cores=plan.cores)
         self._engine: Engine = Engine(session, plan.network, state, options, presenter.rows)
-        self._dead_letters = state.path / "dead_letters"
+        self._dead_letters = state.layout.dead_letters
         self._first = counted_before(state.path, plan.fragments)
         self._first_aside = self._engine.set_aside()
         self._rates = Rates()

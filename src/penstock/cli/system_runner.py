@@ -10,6 +10,7 @@ from pathlib import Path
 
 from penstock.channels.dead_letters import DeadLetters
 from penstock.channels.durable import read_record, write_record
+from penstock.channels.layout import StateLayout
 from penstock.cli.outcome import Ending, Outcome, labelled, with_unread, without_a_run
 from penstock.cli.plan import (
     SYSTEM,
@@ -183,10 +184,10 @@ class _Run:
             statuses=labelled(self._plan.fragments, statuses),
             use=NodeUse(cpu, memory, memory),
             set_aside=set_aside_since(self._first_aside, self._set_aside()),
-            dead_letters=self._home.state / "dead_letters",
+            dead_letters=StateLayout(self._home.state).dead_letters,
         )
 
     def _set_aside(self) -> SetAside:
-        folder = self._home.state / "dead_letters"
+        folder = StateLayout(self._home.state).dead_letters
         names = self._plan.network.judged
         return {name: DeadLetters(folder / name).counts() for name in names}

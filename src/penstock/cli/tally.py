@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from penstock.channels.layout import StateLayout
 from penstock.model.fragments import Fragment
 from penstock.model.measurements import FragmentStatus
 from penstock.model.network import Network
@@ -62,7 +63,8 @@ class Counted:
 
 def counted_before(state: Path, fragments: Iterable[Fragment]) -> dict[str, Counted]:
     """What each fragment has read and given by what is kept in a state folder."""
-    folders = {fragment.name: state / "fragments" / fragment.name for fragment in fragments}
+    layout = StateLayout(state)
+    folders = {fragment.name: layout.fragment(fragment.name) for fragment in fragments}
     return {
         name: Counted(tally(folder / "rows_in")["rows"], tally(folder / "rows_out")["rows"])
         for name, folder in folders.items()

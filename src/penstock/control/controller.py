@@ -13,6 +13,7 @@ from typing import Any
 
 from penstock.channels.channel import Channel
 from penstock.channels.ingest.again import check_rereadable
+from penstock.channels.layout import StateLayout
 from penstock.control.answer_models import LetterAnswer, SetAsideAnswer
 from penstock.control.answers import fragments_answer
 from penstock.control.balance_settings import BalanceSettings
@@ -196,7 +197,7 @@ class Controller:
         for again in begun.again.values():
             stream = system.units[again.stream].stream
             assert stream is not None
-            check_rereadable(stream, self._home.state / "streams" / stream.name, again)
+            check_rereadable(stream, StateLayout(self._home.state).stream(stream.name), again)
         for reader, beginning in begun.fragments.items():
             for stream_name, begin in beginning.inputs.items():
                 self.channel(stream_name).advance(reader, begin.next)
@@ -287,7 +288,7 @@ class Controller:
 
     def channel(self, stream: str) -> Channel:
         """The channel that carries a stream."""
-        return Channel.open(self._home.state / "channels" / stream)
+        return Channel.open(StateLayout(self._home.state).channel(stream))
 
     def drop(self, name: str, patience_s: float = _STOPPING_AT_MOST_S) -> None:
         """Stops a submission and forgets it with all its data."""
@@ -351,8 +352,8 @@ class Controller:
     def _forget(self, unit: Unit) -> None:
         output = unit.fragment.output if unit.fragment else unit.name
         self.channel(output).drop()
-        for part in ("fragments", "streams", "dead_letters"):
-            shutil.rmtree(self._home.state / part / unit.name, ignore_errors=True)
+        for folder in StateLayout(self._home.state).of_unit(unit.name):
+            shutil.rmtree(folder, ignore_errors=True)
 
     def move(self, wishes: Sequence[MoveRequest]) -> tuple[MoveRecord, ...]:
         """Begins the moves of one plan; raises, and begins none, if one of them makes no sense."""

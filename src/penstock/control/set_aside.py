@@ -7,6 +7,7 @@ from pathlib import Path
 
 from penstock.channels.channel import Channel
 from penstock.channels.dead_letters import DeadLetters, has_ended_unread
+from penstock.channels.layout import StateLayout
 from penstock.control.answer_models import LetterAnswer, SetAsideAnswer
 from penstock.control.system import System
 from penstock.feeds.set_aside import set_aside_text
@@ -17,7 +18,7 @@ Counts = Mapping[str, int]
 
 def letters_of(state: Path, stream: str) -> DeadLetters:
     """Where the rows of a stream lie that could not be used."""
-    return DeadLetters(state / "dead_letters" / stream)
+    return DeadLetters(StateLayout(state).letters(stream))
 
 
 def outside_streams(system: System) -> list[str]:
@@ -42,7 +43,7 @@ def set_aside_answer(state: Path, streams: Iterable[str]) -> list[SetAsideAnswer
         kinds = {kind: n for kind, n in letters.counts().items() if n}
         if kinds:
             reasons = letters.reasons()
-            nothing = has_ended_unread(Channel(state / "channels" / name))
+            nothing = has_ended_unread(Channel(StateLayout(state).channel(name)))
             text = set_aside_text(kinds, reasons)
             found.append(
                 SetAsideAnswer(

@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
 from penstock.channels.durable import read_number
+from penstock.channels.layout import StateLayout
 from penstock.errors import InputError, RunError
 from penstock.model.network import Network
 from penstock.model.operators import SqlWrite
@@ -107,7 +108,7 @@ def _written(
         return None
     writers = frozenset(f"{write.name}-{life}" for life in lives.values())
     written = sum(
-        tally(state / "fragments" / name / "rows_out")["rows"]
+        tally(StateLayout(state).fragment(name) / "rows_out")["rows"]
         for name, life in lives.items()
         if f"{write.name}-{life}" in _known_writers(write, writers)
     )

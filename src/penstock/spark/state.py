@@ -17,14 +17,13 @@ from penstock.channels.durable import (
     write_number,
     write_text,
 )
+from penstock.channels.layout import StateLayout
 from penstock.errors import InputError, RunError
 from penstock.feeds.set_aside import set_aside_text
 from penstock.model.canonical import VERSION, plan_signature
 from penstock.model.fragments import Fragment
 from penstock.model.network import Network
 from penstock.spark.fragment_folder import FragmentFolder
-
-_PARTS = ("channels", "fragments", "bundles", "streams", "dead_letters", "rehearsals", "epoch")
 
 
 @dataclass(frozen=True)
@@ -33,29 +32,34 @@ class StateFolder:
 
     path: Path
 
+    @property
+    def layout(self) -> StateLayout:
+        """Where everything lies in it."""
+        return StateLayout(self.path)
+
     def channel(self, stream: str) -> Channel:
         """The channel that carries ``stream``."""
-        return Channel.open(self.path / "channels" / stream)
+        return Channel.open(self.layout.channel(stream))
 
     def fragment(self, name: str) -> FragmentFolder:
-        return FragmentFolder(self.path / "fragments" / name)
+        return FragmentFolder(self.layout.fragment(name))
 
     @property
     def bundles(self) -> Path:
         """Where the logs of light fragments lie, one for each process that runs any."""
-        folder = self.path / "bundles"
+        folder = self.layout.bundles
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
     def stream(self, name: str) -> Path:
-        return self.path / "streams" / name
+        return self.layout.stream(name)
 
     def rehearsals(self, node: str) -> Path:
         """Where a node tries out what is to come."""
-        return self.path / "rehearsals" / node
+        return self.layout.rehearsals(node)
 
     def dead_letters(self, stream: str) -> DeadLetters:
-        return DeadLetters(self.path / "dead_letters" / stream)
+        return DeadLetters(self.layout.letters(stream))
 
     def unread_inputs(self, network: Network) -> dict[str, str]:
         """The inputs that have ended and of which nothing could be read: what became of it.
@@ -86,8 +90,7 @@ class StateFolder:
 
     def clear(self) -> None:
         """Forgets everything; the folder stays."""
-        for part in _PARTS:
-            target = self.path / part
+        for target in self.layout.parts:
             if target.is_dir():
                 shutil.rmtree(target)
             else:
@@ -95,8 +98,8 @@ class StateFolder:
 
     def next_epoch(self) -> int:
         """A number higher than any given out before."""
-        epoch = (read_number(self.path / "epoch") or 0) + 1
-        write_number(self.path / "epoch", epoch)
+        epoch = (read_number(self.layout.epoch) or 0) + 1
+        write_number(self.layout.epoch, epoch)
         return epoch
 
     def check_plan(self, network: Network, fragment: Fragment) -> None:

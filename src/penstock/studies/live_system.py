@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.channels.channel import Channel
+from penstock.channels.layout import StateLayout
 from penstock.control.answer_models import FragmentAnswer, MoveAnswer, Unmeasured
 from penstock.control.client import Client, await_that
 from penstock.control.home import Home
@@ -160,7 +161,7 @@ class LiveSystem:
 
     def channel(self, query: str) -> Channel:
         """The channel of a result or a stream, which keeps what is in it from now on."""
-        channel = Channel.open(self.home.state / "channels" / query)
+        channel = Channel.open(StateLayout(self.home.state).channel(query))
         channel.register(READER)
         return channel
 
