@@ -167,7 +167,8 @@ class TestAsking:
             for method, one in methods.items():
                 told = dict(one["responses"])
                 for status in ("4XX", "5XX"):
-                    (content,) = told.pop(status)["content"].values()
+                    ((kind, content),) = told.pop(status)["content"].items()
+                    assert kind == "application/json", (method, path)
                     assert content["schema"] == {"$ref": "#/components/schemas/Refusal"}
                 (answer,) = told.values()
                 if "application/json" in answer["content"]:

@@ -66,6 +66,14 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
     "4XX": {"model": Refusal, "description": "It was not done: what was asked for is wrong"},
     "5XX": {"model": Refusal, "description": "It was not done: something does not work"},
 }
+_REFUSED_TEXTS: dict[int | str, dict[str, Any]] = {
+    status: {
+        "description": told["description"],
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Refusal"}}},
+    }
+    for status, told in _REFUSALS.items()
+}
+"""The same for routes that answer no JSON: their refusals are JSON all the same."""
 
 
 def make_app(
@@ -88,7 +96,12 @@ def make_app(
     _add_results(app, controller)
     _add_acting(app, controller, on_down)
 
-    @app.get("/docs", response_class=HTMLResponse, summary="This description, for people")
+    @app.get(
+        "/docs",
+        response_class=HTMLResponse,
+        summary="This description, for people",
+        responses=_REFUSED_TEXTS,
+    )
     def docs() -> str:
         return api_page(app.openapi())
 
@@ -173,14 +186,24 @@ def _add_reading(app: FastAPI, home: Home, catalog: Catalog, controller: Control
     ) -> list[EventRecord]:
         return list(catalog.events(after, last))
 
-    @app.get("/api/logs/{name}", response_class=PlainTextResponse, summary="The end of a log")
+    @app.get(
+        "/api/logs/{name}",
+        response_class=PlainTextResponse,
+        summary="The end of a log",
+        responses=_REFUSED_TEXTS,
+    )
     def logs(name: str, lines: Annotated[int, Query(ge=1, le=10_000)] = 100) -> str:
         known = ["controller", *(node.name for node in catalog.nodes())]
         if name not in known:
             raise InputError(f"no log of {name}", hint=f"There are {listed(known)}.")
         return _tail(home.log(name), lines)
 
-    @app.get("/metrics", response_class=PlainTextResponse, summary="Measurements for Prometheus")
+    @app.get(
+        "/metrics",
+        response_class=PlainTextResponse,
+        summary="Measurements for Prometheus",
+        responses=_REFUSED_TEXTS,
+    )
     def metrics() -> str:
         return metrics_of(catalog, controller.system(), controller.set_aside()).text()
 
