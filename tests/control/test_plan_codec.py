@@ -20,7 +20,7 @@ from penstock.control.records import Submission
 from penstock.control.system import assembled
 from penstock.errors import RunError
 from penstock.lang.deployment import parse_deployment
-from penstock.model.beginnings import Beginning, InputStart, Reread, Since
+from penstock.model.beginnings import Beginning, Begun, InputStart, Reread, Since
 from penstock.model.expressions import Call, Case, Cast, Column, Expression, Literal
 from penstock.model.fragments import Fragment
 from penstock.model.functions import FUNCTIONS
@@ -214,7 +214,7 @@ def test_every_sample_of_a_deployment_reads_back(file: Path) -> None:
 class TestSystems:
     LATER = (
         Submission(2, "top", "sql", "SELECT home FROM peaks", "."),
-        Submission(3, "again", "sql", "SELECT home FROM peaks", ".", begun={"start": "start"}),
+        Submission(3, "again", "sql", "SELECT home FROM peaks", ".", begun=Begun("start")),
         Submission(4, "more", "yaml", AMI.replace("peaks", "lows") + "balance: {every: 5s}\n", "."),
     )
 

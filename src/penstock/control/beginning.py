@@ -7,8 +7,7 @@ hold and how far the time of their streams has come, given as :class:`Head`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 from penstock.channels.channel import Channel
 from penstock.channels.ingest.again import reread_of
@@ -19,6 +18,7 @@ from penstock.model.beginnings import (
     FIRST,
     WHOLE,
     Beginning,
+    Begun,
     InputStart,
     Moments,
     Reread,
@@ -54,21 +54,6 @@ def oldest(channel: Channel) -> Head:
     """What a channel has let go of at most: all before and in the oldest batch that it keeps."""
     first = channel.oldest()
     return Head() if first == 0 else Head.behind(channel.manifest(first))
-
-
-@dataclass(frozen=True)
-class Begun:
-    """Since when the fragments of a submission count, and what is made ``again`` for them."""
-
-    start: StartKind
-    fragments: Mapping[str, Beginning] = field(default_factory=dict)
-    again: Mapping[str, Reread] = field(default_factory=dict)
-
-    def to_record(self) -> dict[str, Any]:
-        """As plain values, as submissions keep it."""
-        fragments = {name: one.to_record() for name, one in self.fragments.items()}
-        again = {name: asdict(one) for name, one in self.again.items()}
-        return {"start": self.start, "fragments": fragments, "again": again}
 
 
 def decided(

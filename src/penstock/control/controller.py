@@ -17,7 +17,7 @@ from penstock.channels.layout import StateLayout
 from penstock.control.answer_models import LetterAnswer, SetAsideAnswer
 from penstock.control.answers import fragments_answer
 from penstock.control.balance_settings import BalanceSettings
-from penstock.control.beginning import Begun, decided, newest, oldest
+from penstock.control.beginning import decided, newest, oldest
 from penstock.control.catalog import Catalog
 from penstock.control.cost_memory import COSTS, CostMemory
 from penstock.control.decisions import Assign, ChangeMove, Forgive, decide
@@ -34,7 +34,7 @@ from penstock.control.set_aside import (
 )
 from penstock.control.system import System, Unit, extended
 from penstock.errors import InputError, RunError, listed, suggestion
-from penstock.model.beginnings import StartKind
+from penstock.model.beginnings import Begun, StartKind
 from penstock.model.network import Deployment
 
 _STOPPING_AT_MOST_S = 30.0
@@ -127,7 +127,7 @@ class Controller:
                 hint="Give it another name, or drop the other first.",
             )
         number = max((submission.id for submission in known), default=0) + 1
-        asked = Submission(number, name, kind, text, folder, max_latency_us, {"start": start})
+        asked = Submission(number, name, kind, text, folder, max_latency_us, Begun(start))
         former = self.system()
         system = extended(former, asked)
         BalanceSettings.parse(system.deployments[number].balance)
@@ -176,7 +176,7 @@ class Controller:
                 if self.channel(stream).register(reader):
                     registered.append((reader, stream))
             begun = self._begun(system, asked.id, start)
-            asked = replace(asked, begun=begun.to_record())
+            asked = replace(asked, begun=begun)
             made = [*made, *(UnitRecord(name, "intake", asked.id) for name in begun.again)]
             whole = extended(former, asked)
             plan, woken = plan_text(whole, asked.id), {stream for _, stream in read}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
+from penstock.model.beginnings import Begun
 from penstock.model.measurements import FragmentStatus
 
 SubmissionKind = Literal["yaml", "sql"]
@@ -31,7 +32,7 @@ class Submission:
     text: str
     folder: str
     max_latency_us: int | None = None
-    begun: Mapping[str, Any] = field(default_factory=dict)
+    begun: Begun = Begun()
 
 
 @dataclass(frozen=True)

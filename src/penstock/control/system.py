@@ -10,7 +10,7 @@ from pathlib import Path
 from penstock.control.records import Submission, UnitKind
 from penstock.errors import InputError
 from penstock.lang.deployment import offered_streams, parse_deployment, parse_single_query
-from penstock.model.beginnings import FIRST, Beginning, Reread
+from penstock.model.beginnings import FIRST, Reread
 from penstock.model.fragments import Fragment
 from penstock.model.network import Deployment, Network
 from penstock.model.operators import Input, Operator
@@ -109,7 +109,7 @@ def assembled(submissions: Iterable[Submission]) -> System:
 def extended(system: System, submission: Submission) -> System:
     """The system with one more submission; raises what is wrong with it."""
     deployment, repeats = _deployment(system, submission), frozenset[str]()
-    if submission.begun.get("start") == "start":
+    if submission.begun.start == "start":
         deployment, repeats = repeated(system, deployment, submission.id)
     _check_order(system, deployment.network)
     units = {unit.name: unit for unit in _units(system, deployment, submission, repeats)}
@@ -236,10 +236,10 @@ def _units(
     system: System, deployment: Deployment, submission: Submission, repeats: frozenset[str]
 ) -> list[Unit]:
     network, number = deployment.network, submission.id
-    decided = submission.begun.get("fragments", {})
-    begun = {name: Beginning.from_record(one) for name, one in decided.items()}
+    begun = submission.begun
     fragments = [
-        replace(one, is_read=True, beginning=begun.get(one.name, FIRST)) for one in fuse(network)
+        replace(one, is_read=True, beginning=begun.fragments.get(one.name, FIRST))
+        for one in fuse(network)
     ]
     read = {name for fragment in fragments for name in fragment.inputs}
     intakes = [
@@ -247,12 +247,9 @@ def _units(
         for stream in network.streams
         if not isinstance(stream.source, RunningSource)
     ]
-    again = {
-        name: Reread.from_record(one) for name, one in submission.begun.get("again", {}).items()
-    }
     rereading = [
         Unit(name, number, network, stream=system.units[one.stream].stream, again=one)
-        for name, one in again.items()
+        for name, one in begun.again.items()
     ]
     placed = [
         Unit(

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 
 from penstock.control.codec import Codec
+from penstock.model.beginnings import Begun
 from penstock.model.measurements import FragmentStatus, NodeSample
 
 Record = TypeVar("Record")
@@ -19,12 +20,13 @@ metadata = sa.MetaData()
 
 
 class RecordType(sa.types.UserDefinedType[Record]):
-    """A column of records in a codec's JSON; none is an empty object."""
+    """A column of records in a codec's JSON; an empty object is read as ``empty``."""
 
     cache_ok = True
 
-    def __init__(self, codec: Codec[Record]) -> None:
+    def __init__(self, codec: Codec[Record], empty: Record | None = None) -> None:
         self.codec = codec
+        self.empty = empty
 
     def get_col_spec(self, **_: object) -> str:
         return "JSON"
@@ -37,7 +39,7 @@ class RecordType(sa.types.UserDefinedType[Record]):
         return sa.type_coerce(sa.cast(column, sa.Text), self)
 
     def result_processor(self, _: sa.Dialect, __: object) -> Callable[[str | None], Record | None]:
-        return lambda text: None if text in (None, "{}") else self.codec.decode(text)
+        return lambda text: self.empty if text in (None, "{}") else self.codec.decode(text)
 
 
 meta = sa.Table(
@@ -56,7 +58,7 @@ submissions = sa.Table(
     sa.Column("text", sa.Text, nullable=False),
     sa.Column("folder", sa.Text, nullable=False),
     sa.Column("max_latency_us", sa.BigInteger),
-    sa.Column("begun", sa.JSON, nullable=False, default=dict),
+    sa.Column("begun", RecordType(Codec(Begun), Begun()), nullable=False),
 )
 
 plans = sa.Table(

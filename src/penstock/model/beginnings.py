@@ -137,6 +137,18 @@ FIRST = Beginning()
 """That of a fragment which is there when its streams begin."""
 
 
+@dataclass(frozen=True)
+class Begun:
+    """Since when the fragments of a submission count, and what is made ``again`` for them.
+
+    Those that are not named are there when their streams begin.
+    """
+
+    start: StartKind = "now"
+    fragments: Mapping[str, Beginning] = field(default_factory=dict)
+    again: Mapping[str, Reread] = field(default_factory=dict)
+
+
 def left_given(join: WindowJoin, left: Since, right: Since) -> Moments:
     """Which left rows of a join count beyond what their own stream says.
 

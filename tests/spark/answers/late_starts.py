@@ -6,7 +6,6 @@ and everything runs to its end.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -20,9 +19,10 @@ from penstock.channels.ingest.feed_ingest import FeedIngest
 from penstock.channels.ingest.file_ingest import FileIngest
 from penstock.channels.writer import Writer
 from penstock.control.beginning import decided, newest, oldest
+from penstock.control.codec import Codec
 from penstock.control.records import Submission
 from penstock.control.system import System, Unit, assembled
-from penstock.model.beginnings import WHOLE, Beginning, Since, StartKind, streams_since
+from penstock.model.beginnings import WHOLE, Beginning, Begun, Since, StartKind, streams_since
 from penstock.model.sources import GeneratorSource
 from penstock.spark.node import Node, NodeOptions
 from penstock.spark.state import StateFolder
@@ -61,7 +61,7 @@ class LateStarts:
     def submit(self, text: str, start: StartKind = "now") -> list[Unit]:
         """Adds a deployment file; from when its fragments count is in ``begun``."""
         number = len(self.submissions) + 1
-        folder, begun = str(self.folder), {"start": start}
+        folder, begun = str(self.folder), Begun(start)
         asked = Submission(number, f"s{number}", "yaml", text, folder, begun=begun)
         system = assembled([*self.submissions, asked])
         for unit in self._units(system, number):
@@ -75,8 +75,9 @@ class LateStarts:
                 if begin.before is not None:
                     self.channel(begin.before).register(reader)
         self.begun |= made.fragments
-        record = json.loads(json.dumps(made.to_record()))
-        self.submissions.append(replace(asked, begun=record))
+        # As the catalog keeps it.
+        codec = Codec(Begun)
+        self.submissions.append(replace(asked, begun=codec.decode(codec.encode(made))))
         return self._units(self.system, number)
 
     def _units(self, system: System, number: int) -> list[Unit]:
