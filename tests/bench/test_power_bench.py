@@ -3,9 +3,9 @@
 from penstock.bench.plain.cuts import PlainCuts
 from penstock.bench.power import chains
 from penstock.bench.registry import BENCHES
+from penstock.model.devices import ORGANISATIONS
 from penstock.power.bose import bose
 from penstock.power.cuts import cut_table
-from penstock.power.problem import ORGANISATIONS
 
 
 def test_it_is_known() -> None:

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from penstock.power.problem import (
-    ORGANISATIONS,
-    Broadcast,
-    ChainOperator,
-    ChainQuery,
-    ChainSource,
-    DeviceProfile,
-    PowerProblem,
-)
+from penstock.model.devices import ORGANISATIONS, Broadcast, DeviceProfile
+from penstock.power.problem import ChainOperator, ChainQuery, ChainSource, PowerProblem
 
 
 def _numbers(low: float, high: float, *round_ones: float) -> st.SearchStrategy[float]:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from laws import tried
 from penstock.bench.plain.cuts import PlainCuts
 from penstock.errors import InputError
+from penstock.model.devices import ORGANISATIONS
 from penstock.power.bose import bose, bose_steps
 from penstock.power.cuts import CutTable, cut_table
 from penstock.power.energy import energy_of
@@ -18,7 +19,7 @@ from penstock.power.lower_bound import lower_bound_j
 from penstock.power.min_data_cut import min_data_cut
 from penstock.power.min_power_cut import min_power_cut
 from penstock.power.plan import compare
-from penstock.power.problem import ORGANISATIONS, PowerProblem
+from penstock.power.problem import PowerProblem
 from penstock.power.server_ops import server_ops
 from power.problems import problems
 
@@ -91,7 +92,7 @@ def test_of_equal_optima_the_one_nearest_the_root() -> None:
 
 
 def _uniform(queries: int, cuts: int) -> CutTable:
-    from penstock.power.problem import Broadcast
+    from penstock.model.devices import Broadcast
 
     return CutTable(
         Broadcast("sorted", 1.0),

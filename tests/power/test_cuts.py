@@ -6,16 +6,10 @@ from hypothesis import given
 
 from penstock.bench.plain.cuts import PlainCuts
 from penstock.errors import InputError
+from penstock.model.devices import Broadcast, DeviceProfile
 from penstock.power.cuts import cut_table
 from penstock.power.kernels.least import least_entries
-from penstock.power.problem import (
-    Broadcast,
-    ChainOperator,
-    ChainQuery,
-    ChainSource,
-    DeviceProfile,
-    PowerProblem,
-)
+from penstock.power.problem import ChainOperator, ChainQuery, ChainSource, PowerProblem
 from power.problems import problems
 
 DEVICE = DeviceProfile("d1", 1e9, 0.16, 1.0)
@@ -101,7 +95,7 @@ def test_numbers_beyond_counting_name_the_operator() -> None:
         (
             lambda: one_query(ChainOperator(1.0, kind="jion")),
             "operator 1 (jion) of query q1 is of kind jion; the kinds are select, project, "
-            "aggregate, join-table, join. Did you mean join?",
+            "aggregate, join-table, join, server, own-table. Did you mean join?",
         ),
         (
             lambda: one_query(ChainOperator(1.0), cut=2),

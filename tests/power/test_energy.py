@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.bench.plain.cuts import PlainCuts
+from penstock.model.devices import Broadcast, DeviceProfile
 from penstock.power.cuts import CutTable, cut_table
 from penstock.power.energy import (
     air_order,
@@ -16,14 +17,7 @@ from penstock.power.energy import (
     energy_of,
     heard_bytes,
 )
-from penstock.power.problem import (
-    Broadcast,
-    ChainOperator,
-    ChainQuery,
-    ChainSource,
-    DeviceProfile,
-    PowerProblem,
-)
+from penstock.power.problem import ChainOperator, ChainQuery, ChainSource, PowerProblem
 from power.problems import problems
 
 

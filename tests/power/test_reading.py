@@ -6,14 +6,8 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import InputError
-from penstock.power.problem import (
-    Broadcast,
-    ChainOperator,
-    ChainQuery,
-    ChainSource,
-    DeviceProfile,
-    PowerProblem,
-)
+from penstock.model.devices import Broadcast, DeviceProfile
+from penstock.power.problem import ChainOperator, ChainQuery, ChainSource, PowerProblem
 from penstock.power.reading import parse_power, read_power
 
 TEXT = """\

@@ -3,16 +3,10 @@
 import numpy as np
 import pytest
 
+from penstock.model.devices import Broadcast, DeviceProfile
 from penstock.power.cuts import cut_table
 from penstock.power.plan import compare
-from penstock.power.problem import (
-    Broadcast,
-    ChainOperator,
-    ChainQuery,
-    ChainSource,
-    DeviceProfile,
-    PowerProblem,
-)
+from penstock.power.problem import ChainOperator, ChainQuery, ChainSource, PowerProblem
 from penstock.studies import power
 from penstock.studies.power_runs import (
     TOWARDS_HIGH,

@@ -14,21 +14,12 @@ import numpy as np
 from penstock.bench.placement import best_s
 from penstock.bench.plain.cuts import PlainCuts
 from penstock.bench.report import Case, Report, compared, limited
+from penstock.model.devices import ORGANISATIONS, SORTED, WEIGHTED, Broadcast, DeviceProfile
 from penstock.power.bose import bose
 from penstock.power.cuts import cut_table
 from penstock.power.energy import energy_of
 from penstock.power.lower_bound import lower_bound_j
-from penstock.power.problem import (
-    ORGANISATIONS,
-    SORTED,
-    WEIGHTED,
-    Broadcast,
-    ChainOperator,
-    ChainQuery,
-    ChainSource,
-    DeviceProfile,
-    PowerProblem,
-)
+from penstock.power.problem import ChainOperator, ChainQuery, ChainSource, PowerProblem
 
 USUAL, LARGE, PLAIN = (300, 10), (10_000, 20), (100, 10)
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 
 from penstock.errors import InputError, listed, suggestion
+from penstock.model.devices import DeviceSection
 from penstock.model.engines import EngineName
 from penstock.model.operators import Operator
 from penstock.model.partition_groups import PartitionGroups
@@ -196,6 +197,7 @@ class Deployment:
     nodes: tuple[NodeSpec, ...] = ()
     placement: str = ""
     balance: Mapping[str, object] = field(default_factory=dict)
+    devices: DeviceSection | None = None
 
     def __repr__(self) -> str:
         return f"<Deployment {self.name}: {listed([query.name for query in self.network.queries])}>"

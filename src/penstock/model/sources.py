@@ -241,7 +241,10 @@ class Database:
 
 @dataclass(frozen=True)
 class Table:
-    """A table to join with: a file read once at the start, or a database table read afresh."""
+    """A table to join with: a file read once at the start, or a database table read afresh.
+
+    One that is ``on_devices`` only they have, each its own.
+    """
 
     name: str
     schema: Schema
@@ -250,10 +253,11 @@ class Table:
     layout: CsvLayout = CsvLayout()
     database: Database | None = None
     table: str = ""
+    on_devices: bool = False
 
     def __post_init__(self) -> None:
         checked_name(self.name, "table")
-        if (self.path is None) == (self.database is None):
+        if [self.path is not None, self.database is not None, self.on_devices].count(True) != 1:
             raise InputError(
                 f"table {self.name} needs a file or a database",
                 hint="Give either file: PATH or database: URL.",

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.load.arrays import Floats, Ints
+from penstock.model.devices import INDEXED
 from penstock.power.cuts import CutTable
 from penstock.power.energy import energy_of
 from penstock.power.kernels.reinstating import reinstate, values_of
 from penstock.power.min_data_cut import min_data_cut
 from penstock.power.min_power_cut import own_energy_j
-from penstock.power.problem import INDEXED
 
 SAME = 1e-12
 """Changes that differ by less than this part of all energy are equal: sums are not exact."""

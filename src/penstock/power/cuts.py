@@ -8,7 +8,8 @@ import numpy as np
 
 from penstock.errors import InputError
 from penstock.load.arrays import Floats, Ints, frozen
-from penstock.power.problem import WEIGHTED, Broadcast, ChainQuery, PowerProblem
+from penstock.model.devices import WEIGHTED, Broadcast
+from penstock.power.problem import ChainQuery, PowerProblem
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +69,8 @@ class CutTable:
 def cut_table(problem: PowerProblem) -> CutTable:
     """The table of a problem; raises where sizes or costs are beyond what numbers can hold.
 
-    >>> from penstock.power.problem import ChainOperator, ChainSource, DeviceProfile
+    >>> from penstock.model.devices import DeviceProfile
+    >>> from penstock.power.problem import ChainOperator, ChainSource
     >>> query = ChainQuery("q1", "s1", ("d1",), (ChainOperator(100.0, 0.5, 0.1),))
     >>> table = cut_table(PowerProblem(
     ...     Broadcast("sorted", 1_000.0), (ChainSource("s1", 10.0, 20.0),),

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.load.arrays import Floats, Ints
+from penstock.model.devices import INDEXED
 from penstock.power.cuts import CutTable, flow_of
-from penstock.power.problem import INDEXED, PowerProblem
+from penstock.power.problem import PowerProblem
 
 
 @dataclass(frozen=True)

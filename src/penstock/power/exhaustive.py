@@ -8,12 +8,12 @@ import numpy as np
 
 from penstock.errors import InputError
 from penstock.load.arrays import Ints
+from penstock.model.devices import INDEXED
 from penstock.power.bose import SAME, bose
 from penstock.power.cuts import CutTable
 from penstock.power.energy import energy_of
 from penstock.power.kernels.searching import least_plan
 from penstock.power.min_power_cut import own_energy_j
-from penstock.power.problem import INDEXED
 
 MOST_PLANS = 1_000_000
 

@@ -18,11 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.load.arrays import Floats, Ints
+from penstock.model.devices import INDEXED
 from penstock.power.cuts import CutTable
 from penstock.power.energy import energy_of
 from penstock.power.kernels.least import least_entries
 from penstock.power.min_power_cut import min_power_cut
-from penstock.power.problem import INDEXED
 
 MOST_ROUNDS = 400
 GOOD_GAP = 1e-4

@@ -2,51 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 
 from penstock.errors import InputError, listed, suggestion
+from penstock.model.devices import Broadcast, DeviceProfile, check_at_least_zero
 
-SORTED, INDEXED, WEIGHTED = "sorted", "indexed", "weighted"
-ORGANISATIONS = (SORTED, INDEXED, WEIGHTED)
-STREAM_JOIN = "join"
+STREAM_JOIN, SERVER_ONLY, DEVICE_TABLE = "join", "server", "own-table"
 SHIPPED_KINDS = ("select", "project", "aggregate", "join-table")
-CHAIN_KINDS = (*SHIPPED_KINDS, STREAM_JOIN)
-
-
-@dataclass(frozen=True)
-class Broadcast:
-    """The channel, how results are arranged on it, and what it carries beside them.
-
-    ``cycle_s`` is the source time whose results one cycle carries; energies are those of one cycle.
-
-    >>> Broadcast("sorted", bandwidth_per_s=0)
-    Traceback (most recent call last):
-    penstock.errors.InputError: the broadcast has the bandwidth 0. Give more than zero.
-    """
-
-    organisation: str
-    bandwidth_per_s: float
-    cycle_s: float = 1.0
-    raw_cut: bool = True
-    power_up_j: float = 0.0
-    index_entry_bytes: float = 0.0
-    descriptor_bytes: float = 0.0
-
-    def __post_init__(self) -> None:
-        if self.organisation not in ORGANISATIONS:
-            raise InputError(
-                f"the broadcast has the organisation {self.organisation}; "
-                f"there are {listed(ORGANISATIONS)}",
-                hint=suggestion(self.organisation, ORGANISATIONS),
-            )
-        what = "the broadcast"
-        _check_above_zero(what, "bandwidth", self.bandwidth_per_s)
-        _check_above_zero(what, "cycle", self.cycle_s)
-        _check_at_least_zero(what, "power_up", self.power_up_j)
-        _check_at_least_zero(what, "index_entry", self.index_entry_bytes)
-        _check_at_least_zero(what, "descriptor", self.descriptor_bytes)
+CHAIN_KINDS = (*SHIPPED_KINDS, STREAM_JOIN, SERVER_ONLY, DEVICE_TABLE)
 
 
 @dataclass(frozen=True)
@@ -58,39 +22,17 @@ class ChainSource:
     tuple_bytes: float
 
     def __post_init__(self) -> None:
-        _check_at_least_zero(f"source {self.name}", "rate", self.rate_per_s)
-        _check_at_least_zero(f"source {self.name}", "tuple_bytes", self.tuple_bytes)
-
-
-@dataclass(frozen=True)
-class DeviceProfile:
-    """What a device says of itself when it registers: cycles per second, watts, joules.
-
-    >>> DeviceProfile("d1", 0, 0.16, 1.0)
-    Traceback (most recent call last):
-    penstock.errors.InputError: device d1 has the speed 0. Give more than zero.
-    """
-
-    name: str
-    speed_per_s: float
-    processing_w: float
-    receiving_w: float
-    battery_j: float | None = None
-
-    def __post_init__(self) -> None:
-        what = f"device {self.name}"
-        _check_above_zero(what, "speed", self.speed_per_s)
-        _check_at_least_zero(what, "processing_power", self.processing_w)
-        _check_at_least_zero(what, "receiving_power", self.receiving_w)
-        if self.battery_j is not None:
-            _check_above_zero(what, "battery", self.battery_j)
+        check_at_least_zero(f"source {self.name}", "rate", self.rate_per_s)
+        check_at_least_zero(f"source {self.name}", "tuple_bytes", self.tuple_bytes)
 
 
 @dataclass(frozen=True)
 class ChainOperator:
     """An operator of a chain: cycles per input tuple, output over input tuples, the same of sizes.
 
-    A ``kind`` of ``join`` is a join with another stream: only the server has both.
+    A ``kind`` of ``join`` is a join with another stream: only the server has both. One of
+    ``server`` is something else that only the server can run, one of ``own-table`` a join with a
+    table that only the device has.
     """
 
     cycles: float
@@ -101,7 +43,12 @@ class ChainOperator:
 
     @property
     def stays_on_server(self) -> bool:
-        return self.kind == STREAM_JOIN
+        return self.kind in (STREAM_JOIN, SERVER_ONLY)
+
+    @property
+    def is_shipped(self) -> bool:
+        """Whether only a device can run it."""
+        return self.kind == DEVICE_TABLE
 
     @property
     def label(self) -> str:
@@ -153,18 +100,41 @@ class ChainQuery:
                 hint="A cut is the number of operators that stay on the server.",
             )
         if cut < self.least_cut:
+            raise self._uncut(cut)
+        if cut > self.most_cut:
             raise InputError(
-                f"query {self.name} has the cut {cut}, which ships "
-                f"{self.operator_label(self.least_cut - 1)} to a device: it joins another stream, "
-                "which only the server has",
-                hint=f"Give a cut of at least {self.least_cut}, or join a table instead.",
+                f"query {self.name} has the cut {cut}, which leaves "
+                f"{self.operator_label(self.most_cut)} on the server: its table is on the device",
+                hint=f"Give a cut of at most {self.most_cut}, or give the table a file.",
             )
+
+    def _uncut(self, cut: int) -> InputError:
+        last = self.operators[self.least_cut - 1]
+        shipped = (
+            f"query {self.name} has the cut {cut}, which ships "
+            f"{self.operator_label(self.least_cut - 1)} to a device"
+        )
+        if last.kind == SERVER_ONLY:
+            return InputError(
+                f"{shipped}, which cannot run it",
+                hint=f"Give a cut of at least {self.least_cut}, or write it in another way.",
+            )
+        return InputError(
+            f"{shipped}: it joins another stream, which only the server has",
+            hint=f"Give a cut of at least {self.least_cut}, or join a table instead.",
+        )
 
     @property
     def least_cut(self) -> int:
         """The first cut that leaves every join of streams on the server."""
         joins = [at for at, operator in enumerate(self.operators) if operator.stays_on_server]
         return joins[-1] + 1 if joins else 0
+
+    @property
+    def most_cut(self) -> int:
+        """The last cut that ships every join with a table of the device."""
+        shipped = (at for at, operator in enumerate(self.operators) if operator.is_shipped)
+        return next(shipped, len(self.operators))
 
 
 @dataclass(frozen=True)
@@ -199,7 +169,13 @@ class PowerProblem:
         if query.cut is not None:
             least, most = query.cut, query.cut
         else:
-            least, most = query.least_cut, len(query.operators)
+            least, most = query.least_cut, query.most_cut
+        if least > most:
+            raise InputError(
+                f"query {query.name} cannot be cut: {query.operator_label(most)} joins a table of "
+                f"the device, and {query.operator_label(least - 1)} behind it needs the server",
+                hint="Join the table last, or give it a file that the server can read.",
+            )
         if not self.broadcast.raw_cut:
             least = max(1, least)
         if least > most:
@@ -227,19 +203,9 @@ class PowerProblem:
 def check_operator(what: str, operator: ChainOperator) -> None:
     """Raises where the numbers or the kind of an operator make no sense."""
     for key in ("cycles", "selectivity", "projectivity"):
-        _check_at_least_zero(what, key, getattr(operator, key))
+        check_at_least_zero(what, key, getattr(operator, key))
     if operator.kind and operator.kind not in CHAIN_KINDS:
         raise InputError(
             f"{what} is of kind {operator.kind}; the kinds are {listed(CHAIN_KINDS)}",
             hint=suggestion(operator.kind, CHAIN_KINDS),
         )
-
-
-def _check_above_zero(what: str, key: str, value: float) -> None:
-    if not 0 < value < math.inf:
-        raise InputError(f"{what} has the {key} {value:g}", hint="Give more than zero.")
-
-
-def _check_at_least_zero(what: str, key: str, value: float) -> None:
-    if not 0 <= value < math.inf:
-        raise InputError(f"{what} has the {key} {value:g}", hint="Give zero or more.")

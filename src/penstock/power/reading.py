@@ -10,12 +10,11 @@ from penstock.errors import InputError
 from penstock.lang.deployment.yamlfile import Section, Value, YamlFile
 from penstock.lang.files import text_of
 from penstock.lang.quick_json import OddJson, Record, built_quickly, field_values, names_in
+from penstock.model.devices import Broadcast, DeviceProfile
 from penstock.power.problem import (
-    Broadcast,
     ChainOperator,
     ChainQuery,
     ChainSource,
-    DeviceProfile,
     PowerProblem,
     check_operator,
     operator_label,

@@ -25,6 +25,7 @@ from penstock.lang.deployment import parse_deployment
 from penstock.load.correlation import mean_pair_correlation
 from penstock.load.problem import placement_problem
 from penstock.model.abstract import AbstractInput, AbstractNetwork, AbstractNode, AbstractOperator
+from penstock.model.devices import ORGANISATIONS, Broadcast, DeviceProfile
 from penstock.model.node_tree import NodeTree
 from penstock.model.tree_network import TreeInput, TreeNetwork, TreeOperator
 from penstock.model.windows import TimeBound
@@ -32,15 +33,7 @@ from penstock.place.fuse import fuse
 from penstock.place.registry import strategies
 from penstock.power.cuts import cut_table
 from penstock.power.plan import compare
-from penstock.power.problem import (
-    ORGANISATIONS,
-    Broadcast,
-    ChainOperator,
-    ChainQuery,
-    ChainSource,
-    DeviceProfile,
-    PowerProblem,
-)
+from penstock.power.problem import ChainOperator, ChainQuery, ChainSource, PowerProblem
 from penstock.sim.arrivals import Alternating, Arrivals, Steady
 from penstock.sim.balancing import BalancedSystem, Balancing
 from penstock.sim.fcfs_queue import times_in_queue_s

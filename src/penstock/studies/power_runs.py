@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from penstock.load.arrays import Floats
+from penstock.model.devices import Broadcast
 from penstock.power.bose import bose
 from penstock.power.cuts import CutTable
 from penstock.power.energy import energy_of
 from penstock.power.min_data_cut import min_data_cut
 from penstock.power.min_power_cut import min_power_cut
 from penstock.power.plan import CutAlgorithm
-from penstock.power.problem import Broadcast
 from penstock.power.server_ops import server_ops
 from penstock.studies.seeds import rng_of
 

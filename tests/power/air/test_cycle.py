@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import InputError
+from penstock.model.devices import ORGANISATIONS, Broadcast
 from penstock.power.air.cycle import (
     AirCycle,
     AirResult,
@@ -20,7 +21,6 @@ from penstock.power.air.packets import DESCRIPTOR_BYTES, ENTRY_BYTES
 from penstock.power.air.tuner import Tuner
 from penstock.power.cuts import CutTable
 from penstock.power.energy import cycle_bytes, heard_bytes
-from penstock.power.problem import ORGANISATIONS, Broadcast
 
 results = st.lists(
     st.tuples(st.binary(min_size=1, max_size=60), st.sampled_from((0.5, 1.0, 3.0))),

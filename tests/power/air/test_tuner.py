@@ -4,11 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laws import tried
+from penstock.model.devices import ORGANISATIONS
 from penstock.power.air.cycle import AirResult, CycleHead, encode_cycle
 from penstock.power.air.events import Absent, AirEvent, Heard, Lost, Missed
 from penstock.power.air.packets import DESCRIPTOR_BYTES, ENTRY_BYTES, MARK, Descriptor, IndexEntry
 from penstock.power.air.tuner import Tuner
-from penstock.power.problem import ORGANISATIONS
 
 KEY = b"secret"
 organisations = st.sampled_from(ORGANISATIONS)

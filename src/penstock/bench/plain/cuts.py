@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from penstock.power.problem import INDEXED, WEIGHTED, PowerProblem
+from penstock.model.devices import INDEXED, WEIGHTED
+from penstock.power.problem import PowerProblem
 
 Cuts = list[int]
 ROUNDING = 1e-12

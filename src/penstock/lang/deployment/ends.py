@@ -122,13 +122,21 @@ def _client(section: Section, folder: Path) -> Path | None:
 
 
 def read_table(name: str, value: Value, folder: Path) -> Table:
-    """The table written as ``{file: …, schema: …}`` or ``{database: …, schema: …}``."""
+    """The table written as ``{file: …, schema: …}``, with ``database`` or with ``on: devices``."""
+    if "on" in value.entries():
+        return _device_table(name, value.section(("on", "schema")))
     if "database" not in value.entries():
         return _file_table(name, value.section(_FILE_TABLE), folder)
     section = value.section(_DATABASE_TABLE)
     schema, database = read_schema(section["schema"]), read_database(section["database"], folder)
     with section.whole.pointing():
         return Table(name, schema, database=database, table=section.text("table"))
+
+
+def _device_table(name: str, section: Section) -> Table:
+    if section.text("on") != "devices":
+        raise section["on"].unfit("devices")
+    return Table(name, read_schema(section["schema"]), on_devices=True)
 
 
 def _file_table(name: str, section: Section, folder: Path) -> Table:

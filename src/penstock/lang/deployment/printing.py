@@ -11,6 +11,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.scalarstring import LiteralScalarString
 
+from penstock.lang.deployment.devices import device_sections, with_devices
 from penstock.lang.deployment.grouping import Group, groups_of, own_stream, written_tables
 from penstock.lang.deployment.locations import hidden_password
 from penstock.lang.deployment.outside import event_time_text
@@ -65,12 +66,15 @@ def deployment_yaml(
         "streams": {one.name: printer.stream(one) for one in network.streams} | derived,
         "tables": {one.name: printer.table(one) for one in written_tables(network)},
         "queries": {
-            one.name: printer.query(one, by_name[own_stream(one, network)])
+            one.name: with_devices(
+                printer.query(one, by_name[own_stream(one, network)]), deployment.devices, one.name
+            )
             for one in network.queries
         },
         "nodes": {one.name: _node(one) for one in deployment.nodes},
         "placement": deployment.placement,
         "balance": _inline(deployment.balance) if deployment.balance else {},
+        **device_sections(deployment.devices),
     }
     return _dumped({name: section for name, section in sections.items() if section})
 
@@ -123,6 +127,8 @@ class _Printer:
         if table.database is not None:
             named = {"table": table.table} if table.table else {}
             return {"database": self._database(table.database), **named, "schema": schema}
+        if table.on_devices:
+            return {"on": "devices", "schema": schema}
         assert table.path is not None
         layout = _layout(table.layout)
         return {"file": self._path(table.path), "format": table.format, **layout, "schema": schema}

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from penstock.errors import InputError, Place, suggestion
+from penstock.lang.deployment.devices import read_devices, without_sinks
 from penstock.lang.deployment.drafts import (
     Draft,
     PythonDraft,
@@ -29,14 +30,16 @@ from penstock.model.partition_groups import PartitionGroups
 from penstock.model.schema import checked_name
 from penstock.model.sources import RunningSource, Stream
 
-_SECTIONS = ("streams", "tables", "queries", "nodes", "placement", "balance")
+_SECTIONS = (
+    "streams", "tables", "queries", "nodes", "placement", "balance", "broadcast", "devices",
+)  # fmt: skip
 _TIMED = ("event_time", "lateness")
 _OUTSIDE = ("source", "schema", "columns", "time_format", *_TIMED, "idle_timeout", "ahead")
 _SQL = ("sql",)
 _PYTHON = ("from", "python", "schema")
 _SWITCH = ("from", "switch")
 _SYSTEM = "the running system"
-_QUERY = ("to", "max_latency", "on", "groups", "engine")
+_QUERY = ("to", "max_latency", "on", "groups", "engine", "device")
 
 
 def read_deployment(path: Path) -> Deployment:
@@ -73,8 +76,9 @@ def parse_deployment(
     top = root.section(_SECTIONS)
     nodes = _nodes(top)
     network = _network(top, nodes, folder, running, written)
-    placement = top.text("placement")
-    return Deployment(Path(origin).stem, network, nodes, placement, _balance(top))
+    placement, devices = top.text("placement"), read_devices(top, network)
+    network = without_sinks(network, devices)
+    return Deployment(Path(origin).stem, network, nodes, placement, _balance(top), devices)
 
 
 def parse_single_query(

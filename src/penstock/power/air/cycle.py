@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from penstock.errors import InputError
+from penstock.model.devices import INDEXED, WEIGHTED
 from penstock.power.air.packets import (
     DESCRIPTOR_BYTES,
     ENTRY_BYTES,
@@ -21,7 +22,6 @@ from penstock.power.air.packets import (
     IndexEntry,
     seal,
 )
-from penstock.power.problem import INDEXED, WEIGHTED
 
 
 @dataclass(frozen=True)
