@@ -1,0 +1,1 @@
+"""The receiver of broadcasts, what is shipped to it, and the sender: no Spark."""
