@@ -190,7 +190,10 @@ class NodeSpec:
 
 @dataclass(frozen=True, repr=False)
 class Deployment:
-    """Everything one deployment file says."""
+    """Everything one deployment file says.
+
+    Where queries are cut for devices, ``whole`` is the network before that.
+    """
 
     name: str
     network: Network
@@ -198,6 +201,7 @@ class Deployment:
     placement: str = ""
     balance: Mapping[str, object] = field(default_factory=dict)
     devices: DeviceSection | None = None
+    whole: Network | None = None
 
     def __repr__(self) -> str:
         return f"<Deployment {self.name}: {listed([query.name for query in self.network.queries])}>"

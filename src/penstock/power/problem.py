@@ -32,7 +32,7 @@ class ChainOperator:
 
     A ``kind`` of ``join`` is a join with another stream: only the server has both. One of
     ``server`` is something else that only the server can run, one of ``own-table`` a join with a
-    table that only the device has.
+    table that only the device has; ``why`` it is so.
     """
 
     cycles: float
@@ -40,6 +40,7 @@ class ChainOperator:
     projectivity: float = 1.0
     kind: str = ""
     name: str = ""
+    why: str = ""
 
     @property
     def stays_on_server(self) -> bool:
@@ -116,7 +117,7 @@ class ChainQuery:
         )
         if last.kind == SERVER_ONLY:
             return InputError(
-                f"{shipped}, which cannot run it",
+                f"{shipped}, which cannot run it{f': {last.why}' if last.why else ''}",
                 hint=f"Give a cut of at least {self.least_cut}, or write it in another way.",
             )
         return InputError(

@@ -2,28 +2,10 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.errors import InputError
-from penstock.feeds.arrow import arrow_schema
-from penstock.feeds.files import read_pieces
+from penstock.feeds.table_rows import table_rows
 from penstock.model.sources import Table
-
-
-def table_rows(table: Table) -> pa.Table:
-    """The rows of a file table; a row that cannot be read is an error here, not set aside."""
-    assert table.path is not None
-    pieces = [arrow_schema(table.schema).empty_table()]
-    for piece in read_pieces(table.path, table.format, table.layout, table.schema):
-        if piece.rejects:
-            first = piece.rejects[0]
-            raise InputError(
-                f"table {table.name}, {table.path} line {first.line}: {first.reason}",
-                hint="Correct the row; a table must be whole.",
-            )
-        pieces.append(piece.rows)
-    return pa.concat_tables(pieces)
 
 
 def table_frame(session: SparkSession, table: Table) -> DataFrame:

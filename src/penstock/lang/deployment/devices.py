@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from ruamel.yaml.nodes import SequenceNode
@@ -60,17 +59,6 @@ def read_devices(top: Section, network: Network) -> DeviceSection | None:
     with channel.whole.pointing():
         broadcast = Broadcast(**_fields(channel, _BROADCAST))
         return DeviceSection(broadcast, devices, queries, **_fields(channel, _SETTINGS))
-
-
-def without_sinks(network: Network, devices: DeviceSection | None) -> Network:
-    """The network whose queries for devices put their rows nowhere on the server."""
-    if devices is None:
-        return network
-    queries = tuple(
-        query if devices.query(query.name) is None else replace(query, sink=None)
-        for query in network.queries
-    )
-    return replace(network, queries=queries)
 
 
 def _fields(section: Section, names: Mapping[str, str]) -> dict[str, Any]:

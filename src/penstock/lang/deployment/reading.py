@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from penstock.errors import InputError, Place, suggestion
-from penstock.lang.deployment.devices import read_devices, without_sinks
+from penstock.lang.deployment.devices import read_devices
 from penstock.lang.deployment.drafts import (
     Draft,
     PythonDraft,
@@ -77,7 +77,6 @@ def parse_deployment(
     nodes = _nodes(top)
     network = _network(top, nodes, folder, running, written)
     placement, devices = top.text("placement"), read_devices(top, network)
-    network = without_sinks(network, devices)
     return Deployment(Path(origin).stem, network, nodes, placement, _balance(top), devices)
 
 

@@ -1,0 +1,82 @@
+"""The planning problem of a deployment with devices: chains, and what is known of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from penstock.device.chain import Chain, chain_of
+from penstock.errors import InputError
+from penstock.model.devices import INDEXED, DeviceProfile, DeviceSection, GivenCost
+from penstock.model.network import Deployment
+from penstock.power.air.packets import DESCRIPTOR_BYTES, ENTRY_BYTES
+from penstock.power.problem import ChainSource, PowerProblem
+
+
+@dataclass(frozen=True)
+class ChainMeasure:
+    """What was measured of a chain: the stream it begins with, and every operator in order."""
+
+    rate_per_s: float
+    tuple_bytes: float
+    costs: tuple[GivenCost, ...]
+
+
+def given_problem(deployment: Deployment) -> tuple[PowerProblem, bool]:
+    """The problem as far as the file gives it, and whether it gives everything."""
+    section = _section(deployment)
+    chains = {query.name: chain_of(deployment.network, query.name) for query in section.queries}
+    is_known = all(
+        query.cut is not None or _is_given(section, chains[query.name]) for query in section.queries
+    )
+    return problem_of(section, chains, {}), is_known
+
+
+def _section(deployment: Deployment) -> DeviceSection:
+    if deployment.devices is None or not deployment.devices.queries:
+        raise InputError(
+            f"{deployment.name} has no query that a device hears",
+            hint="Name queries under queries: of a device.",
+        )
+    return deployment.devices
+
+
+def _is_given(section: DeviceSection, chain: Chain) -> bool:
+    query = section.query(chain.query)
+    assert query is not None
+    costs = [query.costs.get(operator.name) for operator in chain.operators]
+    is_whole = all(cost is not None and None not in vars(cost).values() for cost in costs)
+    return is_whole and query.rate_per_s is not None and query.tuple_bytes is not None
+
+
+def problem_of(
+    section: DeviceSection,
+    chains: Mapping[str, Chain],
+    measured: Mapping[str, ChainMeasure],
+    listeners: Mapping[str, Sequence[DeviceProfile]] | None = None,
+) -> PowerProblem:
+    """The problem with what was measured; what the file gives counts before that.
+
+    ``listeners`` are those who hear each query now, if that is known. Sizes are those of real
+    packets.
+    """
+    is_indexed = section.broadcast.organisation == INDEXED
+    broadcast = replace(
+        section.broadcast,
+        descriptor_bytes=DESCRIPTOR_BYTES,
+        index_entry_bytes=ENTRY_BYTES if is_indexed else 0,
+    )
+    sources, queries, devices = [], [], {one.name: one for one in section.devices}
+    for query in section.queries:
+        chain, found = chains[query.name], measured.get(query.name)
+        rate = query.rate_per_s if query.rate_per_s is not None else found and found.rate_per_s
+        size = query.tuple_bytes if query.tuple_bytes is not None else found and found.tuple_bytes
+        # Of its own: the same stream may be described twice.
+        source = f"{chain.source} of {query.name}"
+        sources.append(ChainSource(source, rate or 0.0, size or 0.0))
+        here = listeners.get(query.name, ()) if listeners is not None else ()
+        devices |= {one.name: one for one in here}
+        asked = replace(query, devices=tuple(one.name for one in here) or query.devices)
+        planned = chain.as_query(asked, found.costs if found else None)
+        queries.append(replace(planned, source=source))
+    return PowerProblem(broadcast, tuple(sources), tuple(devices.values()), tuple(queries))
