@@ -20,7 +20,7 @@ from penstock.device.steps import Step
 from penstock.errors import InputError
 from penstock.feeds.generators import generator
 from penstock.feeds.table_rows import table_rows
-from penstock.model.devices import DeviceQuery, GivenCost
+from penstock.model.devices import GivenCost
 from penstock.model.durations import US_PER_S
 from penstock.model.operators import Aggregate, Operator, TableJoin
 from penstock.model.sources import GeneratorSource, Stream

@@ -82,7 +82,7 @@ def _without(
         table = getattr(operator, "table", None)
         if getattr(table, "on_devices", False):
             raise InputError(
-                f"{operator.name} joins a table that only devices have, and is needed on the server",
+                f"{operator.name} joins a table of devices, and is needed on the server",
                 hint="Let no other query read it, or give the table a file.",
             )
     return tuple(kept)

@@ -142,7 +142,8 @@ def _join(operator: TableJoin) -> Step:
     columns = [*(f"r.{quoted(field.name)}" for field in stream), *added]
     kind = "LEFT JOIN" if operator.join == "left" else "JOIN"
     name = operator.table.name
-    sql = f"SELECT {', '.join(columns)} FROM rows r {kind} {table_name(name)} t ON {' AND '.join(met)}"
+    joined = f"rows r {kind} {table_name(name)} t ON {' AND '.join(met)}"
+    sql = f"SELECT {', '.join(columns)} FROM {joined}"
     schema = str(operator.output.schema)
     return Step(operator.name, "table_join", sql, schema, 0, name, str(table))
 

@@ -1,0 +1,91 @@
+"""What a result on the air holds: rows as an Arrow stream, and where they lie in their channel.
+
+Only who has the query's key can read it. Every cycle of every start of the disseminator has numbers
+of its own, so no two payloads are ever encrypted alike.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import asdict, dataclass
+
+import pyarrow as pa
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+
+from penstock.power.air.cycle import payload_of, rows_of
+
+_META = b"penstock"
+_NONCE = struct.Struct("<IQ")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Which batches of a channel a payload holds, and what is known of the time of its stream.
+
+    ``counts`` are the rows of the batches from ``first`` on; ``latest_us`` is the latest event time
+    of all batches before. After it no row comes before ``watermark_us``, none at all if ``ended``.
+    """
+
+    first: int
+    counts: tuple[int, ...]
+    watermark_us: int | None = None
+    latest_us: int | None = None
+    ended: bool = False
+
+    @property
+    def next(self) -> int:
+        """The batch after the last of these."""
+        return self.first + len(self.counts)
+
+    def rows_before(self, sequence: int) -> int:
+        """How many of the rows lie in batches before ``sequence``."""
+        return sum(self.counts[: max(0, sequence - self.first)])
+
+
+@dataclass(frozen=True)
+class AirKey:
+    """The key of a query; empty for an open broadcast."""
+
+    key: bytes = b""
+
+    def lock(self, payload: bytes, broadcast: int, cycle: int) -> bytes:
+        """The payload as nobody else can read it."""
+        if not self.key:
+            return payload
+        return ChaCha20Poly1305(self.key).encrypt(_NONCE.pack(broadcast, cycle), payload, None)
+
+    def unlock(self, payload: bytes, broadcast: int, cycle: int) -> bytes | None:
+        """What was locked for this cycle; None if it was not, or with another key."""
+        if not self.key:
+            return payload
+        try:
+            nonce = _NONCE.pack(broadcast, cycle)
+            return ChaCha20Poly1305(self.key).decrypt(nonce, payload, None)
+        except InvalidTag:
+            return None
+
+
+def pack(rows: pa.Table, place: Place) -> bytes:
+    """Rows and where they lie, as bytes.
+
+    >>> found = unpack(pack(pa.table({"home": ["a"]}), Place(3, (1,))))
+    >>> found[1].next, found[0].num_rows
+    (4, 1)
+    """
+    meta = json.dumps(asdict(place), separators=(",", ":")).encode()
+    return payload_of(rows.replace_schema_metadata({_META: meta}))
+
+
+def unpack(payload: bytes) -> tuple[pa.Table, Place] | None:
+    """The rows and their place; None if it is not what :func:`pack` makes."""
+    rows = rows_of(payload)
+    if rows is None:
+        return None
+    try:
+        fields = json.loads((rows.schema.metadata or {})[_META])
+        place = Place(**{**fields, "counts": tuple(map(int, fields["counts"]))})
+    except (KeyError, ValueError, TypeError):
+        return None
+    return (rows, place) if sum(place.counts) == rows.num_rows else None
