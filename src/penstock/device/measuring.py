@@ -100,9 +100,7 @@ def _tuple_bytes(rows: pa.Table) -> float:
     return rows.nbytes / rows.num_rows if rows.num_rows else 0.0
 
 
-def tables_for(
-    chain: Chain, query: DeviceQuery, own: Mapping[str, pa.Table]
-) -> dict[str, pa.Table]:
+def tables_for(chain: Chain, own: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
     """The tables that a chain joins: the server's from their files, those of devices as given."""
     found = dict(own)
     for operator in chain.operators:

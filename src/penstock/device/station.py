@@ -91,7 +91,8 @@ class Station:
                 if key.fileobj is self._listening:
                     self._accept()
                     continue
-                receiver = self.receivers.get(key.fileobj)  # type: ignore[arg-type]
+                assert isinstance(key.fileobj, socket.socket)
+                receiver = self.receivers.get(key.fileobj)
                 if receiver is not None and events & selectors.EVENT_WRITE:
                     self._write(receiver)
                 if receiver is not None and events & selectors.EVENT_READ:
