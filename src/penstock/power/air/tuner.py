@@ -64,6 +64,18 @@ class Tuner:
         self._at = 0
         return events
 
+    @property
+    def asleep_bytes(self) -> int:
+        """How many of the bytes to come nobody has to read; :meth:`sleep` says they went by."""
+        return 0 if self._buffer else self._sleep_bytes
+
+    def sleep(self, count: int) -> None:
+        """Sleeps over bytes that were not read, at most :attr:`asleep_bytes`."""
+        assert count <= self.asleep_bytes, "these have to be heard"
+        self._is_on = False
+        self._sleep_bytes -= count
+        self.tuning.slept_bytes += count
+
     def _advance(self, events: list[AirEvent]) -> bool:
         """One step; False if it needs more bytes."""
         if self._sleep_bytes:
