@@ -15,6 +15,7 @@ import typer
 from penstock import __version__
 from penstock.cli.admit_command import ADMIT_EXAMPLES, admit
 from penstock.cli.bench_command import BENCH_EXAMPLES, bench
+from penstock.cli.device_command import DEVICE_EXAMPLES, device
 from penstock.cli.doctor_command import DOCTOR_EXAMPLES, doctor
 from penstock.cli.explain_command import EXPLAIN_EXAMPLES, explain
 from penstock.cli.failures import reported
@@ -57,6 +58,7 @@ app.command(cls=RunCommand, epilog=RUN_EXAMPLES)(run)
 app.command(epilog=EXPLAIN_EXAMPLES)(explain)
 app.command(epilog=PLAN_EXAMPLES)(plan)
 app.command(epilog=POWER_EXAMPLES)(power)
+app.command(epilog=DEVICE_EXAMPLES)(device)
 app.command(epilog=ADMIT_EXAMPLES)(admit)
 app.command(epilog=DOCTOR_EXAMPLES)(doctor)
 app.command(epilog=SIMULATE_EXAMPLES)(simulate)

@@ -46,6 +46,7 @@ from penstock.control.answers import (
     queries_answer,
     system_answer,
 )
+from penstock.control.broadcasting import devices_answer
 from penstock.control.catalog import Catalog
 from penstock.control.controller import Controller, MoveRequest
 from penstock.control.home import Home
@@ -143,6 +144,10 @@ def _add_reading(app: FastAPI, home: Home, catalog: Catalog, controller: Control
     @app.get("/api/system", summary="Nodes, queries, fragments and the latest moves")
     def system() -> SystemAnswer:
         return system_answer(catalog, controller.system(), controller.set_aside())
+
+    @app.get("/api/devices", summary="Broadcasts: cuts, airtime, and what devices say they use")
+    def devices() -> list[Answer]:
+        return devices_answer(home)
 
     @app.get("/api/nodes", summary="Every node: what it has, uses and runs")
     def nodes() -> list[NodeAnswer]:

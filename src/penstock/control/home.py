@@ -166,6 +166,20 @@ class Home:
             raise self._no_system("its token is empty")
         return token
 
+    @property
+    def broadcasts(self) -> Path:
+        """What the disseminator remembers, and what it tells."""
+        return self.path / "broadcast"
+
+    def device_token(self) -> str:
+        """What devices must know to register; it opens nothing else. Made when first asked for."""
+        path = self.path / "device-token"
+        if not path.exists():
+            made = _written_secret(path, secrets.token_urlsafe(32))
+            with made as written, suppress(FileExistsError):
+                os.link(written, path)
+        return path.read_text().strip()
+
     def address(self) -> Address:
         """Where the controller answers; raises if no system was started here."""
         try:

@@ -14,6 +14,7 @@ import uvicorn
 
 from penstock.control.api import make_app
 from penstock.control.balancing import Balancer
+from penstock.control.broadcasting import keep_broadcasting
 from penstock.control.catalog import Catalog
 from penstock.control.controller import Controller, tick_always
 from penstock.control.home import Address, Home
@@ -72,6 +73,9 @@ def _serve(home: Home, catalog: Catalog, listening: socket.socket) -> None:
         threading.Thread(target=tick_always, args=(ticks, over.wait), name="decide"),
         threading.Thread(target=_keep_up, args=(host, catalog, over), name="host"),
         threading.Thread(
+            target=keep_broadcasting, args=(home, controller.system, over), name="broadcast"
+        ),
+        threading.Thread(
             target=_await_down, args=(home, down, over, server), name="down", daemon=True
         ),
     ]
@@ -82,7 +86,7 @@ def _serve(home: Home, catalog: Catalog, listening: socket.socket) -> None:
         server.run(sockets=[listening])
     finally:
         over.set()
-        for thread in threads[:2]:
+        for thread in threads[:3]:
             thread.join()
         if down.is_set():
             host.stop(catalog.nodes())

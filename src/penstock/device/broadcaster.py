@@ -121,13 +121,16 @@ class Broadcaster:
             },
         )
 
-    def run(self, is_over: Callable[[], bool]) -> None:
+    def run(
+        self, is_over: Callable[[], bool], after_cycle: Callable[[], None] = lambda: None
+    ) -> None:
         """Sends cycle after cycle until it is over."""
         period_s = self.section.broadcast.cycle_s
         due_s, told_s = time.monotonic(), 0.0
         while not is_over():
             due_s = max(due_s + period_s, time.monotonic())
             self.step()
+            after_cycle()
             if time.monotonic() - told_s >= 1.0:
                 told_s = time.monotonic()
                 self.tell()
@@ -290,6 +293,7 @@ class Broadcaster:
             "airtime_s": airtime,
             "cycle_s": broadcast.cycle_s,
             "overloaded": airtime > broadcast.cycle_s,
+            "profiles": {one.name: _fields(one) for one in self.section.devices},
             "queries": {name: self._query_status(one) for name, one in self._queries.items()},
             "devices": [dict(one.report) | _asked(one.asked) for one in self.station.tuned],
         }
@@ -330,3 +334,7 @@ def _profile(asked: Mapping[str, Any]) -> DeviceProfile:
 
 def _asked(asked: Mapping[str, Any]) -> dict[str, Any]:
     return {"device": asked.get("device"), "query": asked.get("query")}
+
+
+def _fields(profile: DeviceProfile) -> dict[str, Any]:
+    return {key: value for key, value in vars(profile).items() if key != "name" and value}

@@ -1,4 +1,4 @@
-"""What a device makes of results it has heard: rows once each, windows over cycles, gaps noticed."""
+"""What a device makes of what it has heard: rows once each, windows over cycles, gaps noticed."""
 
 from __future__ import annotations
 

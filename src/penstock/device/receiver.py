@@ -38,9 +38,8 @@ class Registration:
     def message(self, ask: str) -> bytes:
         """The line it sends."""
         profile = {key: value for key, value in asdict(self.profile).items() if key != "name"}
-        said = {"ask": ask, "token": self.token, "query": self.query}
-        said |= {"device": self.profile.name, "profile": profile}
-        return json.dumps(said).encode() + b"\n"
+        said = {"ask": ask, "token": self.token, "query": self.query, "device": self.profile.name}
+        return json.dumps({**said, "profile": profile}).encode() + b"\n"
 
 
 @dataclass(frozen=True)
@@ -100,8 +99,7 @@ class ReceiverProgram:
                         f"the station does not answer ({error})",
                         hint="Is the system up? penstock status --devices shows its stations.",
                     ) from None
-            if not self.heard.ended and not is_over():
-                time.sleep(_RETRY_S)
+            time.sleep(_RETRY_S)
 
     def _listen(self, made: socket.socket, is_over: Callable[[], bool]) -> None:
         made.sendall(self._registration.message("tune"))

@@ -1,0 +1,181 @@
+"""``penstock device``: a battery-powered device that hears the result of a query."""
+
+from __future__ import annotations
+
+import json as json_text
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from penstock.cli.system_commands import HomeOption
+from penstock.errors import InputError, UnreachableError, UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from penstock.device.receiver import Address
+    from penstock.model.devices import DeviceProfile
+
+DEVICE_EXAMPLES = """\
+[bold]Examples[/bold]
+
+penstock device --query profit --name anna --table portfolio=mine.csv
+
+penstock device --query profit --name ben --state ben --to ben/rows    goes on where it stopped
+
+penstock device --query alerts --server 127.0.0.1:4711 --token-file device-token
+"""
+
+
+def device(
+    query: Annotated[str, typer.Option(metavar="NAME", help="The query to hear.")],
+    name: Annotated[str, typer.Option(help="What the device is called.")] = "device",
+    server: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="The station. [dim]default: that of --home[/dim]"),
+    ] = None,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="Holds what devices must know to register."),
+    ] = None,
+    home: HomeOption = None,
+    speed: Annotated[float | None, typer.Option(help="Cycles per second.")] = None,
+    processing_power: Annotated[float | None, typer.Option(help="Watts for computing.")] = None,
+    receiving_power: Annotated[float | None, typer.Option(help="Watts for listening.")] = None,
+    battery: Annotated[float | None, typer.Option(help="Joules in the battery.")] = None,
+    table: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=FILE", help="A table of this device: CSV or Parquet."),
+    ] = None,
+    to: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Store rows as Parquet, each once.")
+    ] = None,
+    state: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep what a restart goes on with.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print a JSON object a row.")] = False,
+    patience: Annotated[
+        float, typer.Option(help="Seconds after which a silent station is given up.")
+    ] = 30.0,
+) -> None:
+    """Be a device: register, tune in, sleep over what is for others, run what was shipped.
+
+    Rows are printed or stored; what it used and what it missed is told at the end. The profile is
+    that of the deployment file, where it has a device of this name.
+    """
+    from penstock.cli.signals import StopRequest
+    from penstock.control.home import DEFAULT, Home
+    from penstock.device.heard import HeardResults
+    from penstock.device.receiver import ReceiverProgram, Registration
+
+    place = Home(home or DEFAULT)
+    given = (speed, processing_power, receiving_power, battery)
+    profile = _profile(name, query, given, place, server)
+    tables = dict(_table(one) for one in table or ())
+    heard = HeardResults(tables, _output(query, to, state, json), state)
+    registration = Registration(query, profile, _token(token_file, place, server))
+    program = ReceiverProgram(_address(server, place, query), registration, heard)
+    with StopRequest(os.dup(2)) as stop:
+        program.run(lambda: stop.wait(0), patience)
+    _tell(program.record(), json)
+
+
+def _address(server: str | None, home: Any, query: str) -> Callable[[], Address]:
+    if server is not None:
+        host, _, port = server.rpartition(":")
+        if not host or not port.isdigit():
+            raise UsageError(f"--server {server} is no address", hint="Write HOST:PORT.")
+        return lambda: (host, int(port))
+
+    def look() -> Address:
+        station = _station(home, query)
+        if station is None:
+            raise UnreachableError(f"nobody in {home.path} broadcasts {query}")
+        return ("127.0.0.1", int(station["port"]))
+
+    return look
+
+
+def _station(home: Any, query: str) -> dict[str, Any] | None:
+    from penstock.control.broadcasting import devices_answer
+
+    found = (one for one in devices_answer(home) if query in one["queries"])
+    return next(found, None)
+
+
+def _token(path: Path | None, home: Any, server: str | None) -> str:
+    if path is not None:
+        try:
+            return path.read_text().strip()
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    return "" if server is not None else str(home.device_token())
+
+
+def _profile(
+    name: str, query: str, given: tuple[float | None, ...], home: Any, server: str | None
+) -> DeviceProfile:
+    from penstock.model.devices import DeviceProfile
+
+    fields = ("speed_per_s", "processing_w", "receiving_w", "battery_j")
+    written = {key: one for key, one in zip(fields, given, strict=True) if one is not None}
+    station = _station(home, query) if server is None else None
+    known = station["profiles"].get(name, {}) if station else {}
+    merged = {"speed_per_s": 1e9, "processing_w": 0.16, "receiving_w": 1.0} | known | written
+    return DeviceProfile(name, **merged)
+
+
+def _table(written: str) -> tuple[str, pa.Table]:
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    name, equals, path = written.partition("=")
+    if not equals:
+        raise UsageError(f"--table {written} names no file", hint="Write --table NAME=FILE.")
+    try:
+        if path.endswith(".parquet"):
+            return name, pyarrow.parquet.read_table(path)
+        return name, pyarrow.csv.read_csv(path)
+    except (OSError, pyarrow.ArrowInvalid) as error:
+        raise InputError(f"table {name}: {path} cannot be read: {error}") from None
+
+
+def _output(
+    query: str, to: Path | None, state: Path | None, json: bool
+) -> Callable[[pa.Table, str], None]:
+    from penstock.cli.results import line
+    from penstock.device.storing import store
+    from penstock.feeds.arrow import rows_of
+
+    if to is not None:
+        return store(to, state)
+
+    def show(rows: pa.Table, _: str) -> None:
+        for row in rows_of(rows):
+            texts = ("" if value is None else str(value) for value in row.values())
+            print(json_text.dumps(row, default=str) if json else line(query, row, texts))
+        sys.stdout.flush()
+
+    return show
+
+
+def _tell(record: dict[str, Any], json: bool) -> None:
+    if json:
+        print(json_text.dumps({"report": record}, default=str), file=sys.stderr)
+        return
+    battery = record.get("battery_s")
+    lines = [
+        f"{record['rows_in']} rows heard in {record['cycles']} cycles, {record['rows_out']} given",
+        f"tuned {record.get('tuned_s', 0.0):.3f} s, slept over {record['slept_bytes']} bytes; "
+        f"computed {record['processed_s']:.3f} s; {record.get('energy_j', 0.0):.3f} J"
+        + (f"; the battery lasts {battery / 3600:.1f} h" if battery else ""),
+        f"missed {record['missed_cycles']} cycles, lost {record['lost_results']} results",
+    ]
+    lines += [f"not heard: {gap}" for gap in record["gaps"]]
+    for name, windows in record["touched_windows"].items():
+        lines += [f"may lack rows: {name} {start} to {end}" for start, end in windows]
+    print("\n".join(lines), file=sys.stderr)

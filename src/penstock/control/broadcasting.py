@@ -1,0 +1,52 @@
+"""The disseminator beside the controller: kept running where a deployment has devices."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from penstock.channels.durable import read_record
+from penstock.control.home import Home
+from penstock.control.system import System
+
+_LOOK_EVERY_S = 0.3
+_STOPS_WITHIN_S = 10.0
+
+log = logging.getLogger(__name__)
+
+
+def keep_broadcasting(home: Home, system: Callable[[], System], over: threading.Event) -> None:
+    """Starts the disseminator where somebody needs it, and again when it has died."""
+    running: subprocess.Popen[bytes] | None = None
+    while not over.wait(_LOOK_EVERY_S):
+        try:
+            is_needed = any(one.devices for one in system().deployments.values())
+        except Exception:
+            log.exception("the disseminator could not be started")
+            continue
+        if is_needed and (running is None or running.poll() is not None):
+            running = _started(home)
+    if running is not None and running.poll() is None:
+        running.terminate()
+        try:
+            running.wait(_STOPS_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            running.kill()
+            running.wait()
+
+
+def _started(home: Home) -> subprocess.Popen[bytes]:
+    log.info("starting the disseminator")
+    with home.log("disseminator").open("ab") as out:
+        command = [sys.executable, "-m", "penstock.device.disseminator", str(home.path)]
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+
+
+def devices_answer(home: Home) -> list[dict[str, Any]]:
+    """What the broadcasts of a system last told."""
+    found = (read_record(path) for path in sorted(home.broadcasts.glob("*.status.json")))
+    return [record for record in found if record]
