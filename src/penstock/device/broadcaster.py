@@ -307,6 +307,7 @@ class Broadcaster:
             "stream": on_air.stream,
             "ships": [one.name for one in query.chain.operators[on_air.cut :]],
             "listeners": len(self.listeners(query.chain.query)),
+            "next": query.next,
             "rows": query.sent_rows,
             "bytes": query.sent_bytes,
             "ended": query.ended,

@@ -1,7 +1,7 @@
 """The disseminator as a process: ``python -m penstock.device.disseminator HOME``.
 
-It broadcasts what deployments with devices give, until the system is stopped. A second one waits for
-nothing and leaves: there is one for a system.
+It broadcasts what deployments with devices give, until the system is stopped. There is one for a
+system: a second one leaves at once.
 """
 
 from __future__ import annotations
