@@ -16,6 +16,7 @@ MIDNIGHT = "2026-02-01T00:00:00+00:00"
 SHORT: dict[str, dict[str, object]] = {
     "meters": {"days": 1},
     "packets": {"seconds": 1},
+    "trades": {"seconds": 1},
     "nexmark.persons": {"events": 100},
     "nexmark.auctions": {"events": 100},
     "nexmark.bids": {"events": 100},

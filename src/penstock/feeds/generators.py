@@ -187,6 +187,11 @@ _PACKETS = (
     Option("skew", "skew", _number, "exponent of Zipf's law of hosts, 0 for none"),
     Option("seconds", "seconds", _seconds, "length of the feed; endless without"),
 )
+_TRADES = (
+    Option("rate", "rate_per_s", _number, "trades per second of event time"),
+    Option("symbols", "symbols", _whole, "number of symbols"),
+    Option("seconds", "seconds", _seconds, "length of the feed; endless without"),
+)
 _NEXMARK = (
     Option("events", "events", _whole, "length in events of all kinds; endless without"),
     Option("rate", "events_per_s", _whole, "events of all kinds per second of event time"),
@@ -215,6 +220,18 @@ def _packets_schema() -> pa.Schema:
     from penstock.feeds.packets import PACKETS_SCHEMA
 
     return PACKETS_SCHEMA
+
+
+def _trades(**fields: Any) -> Feed:
+    from penstock.feeds.trades import Trades
+
+    return Trades(**fields)
+
+
+def _trades_schema() -> pa.Schema:
+    from penstock.feeds.trades import TRADES_SCHEMA
+
+    return TRADES_SCHEMA
 
 
 def _nexmark(kind: Kind, summary: str) -> GeneratorSpec:
@@ -249,6 +266,7 @@ GENERATORS: Mapping[str, GeneratorSpec] = MappingProxyType(
                 _packets,
                 _packets_schema,
             ),
+            GeneratorSpec("trades", "stock trades", _TRADES + _COMMON, _trades, _trades_schema),
             _nexmark("persons", "NEXMark: new people"),
             _nexmark("auctions", "NEXMark: new auctions"),
             _nexmark("bids", "NEXMark: bids"),
