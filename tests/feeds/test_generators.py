@@ -83,8 +83,8 @@ def test_every_generator_works_with_defaults(name: str) -> None:
         (
             "meter",
             {},
-            "no generator 'meter'; there are meters, packets, nexmark.persons, nexmark.auctions, "
-            "nexmark.bids. Did you mean meters?",
+            "no generator 'meter'; there are meters, packets, trades, nexmark.persons, "
+            "nexmark.auctions, nexmark.bids. Did you mean meters?",
         ),
         (
             "packets",

@@ -70,12 +70,13 @@ def device(
     from penstock.cli.signals import StopRequest
     from penstock.control.home import DEFAULT, Home
     from penstock.device.heard import HeardResults
+    from penstock.device.own_tables import own_table
     from penstock.device.receiver import ReceiverProgram, Registration
 
     place = Home(home or DEFAULT)
     given = (speed, processing_power, receiving_power, battery)
     profile = _profile(name, query, given, place, server)
-    tables = dict(_table(one) for one in table or ())
+    tables = dict(map(own_table, table or ()))
     heard = HeardResults(tables, _output(query, to, state, json), state)
     registration = Registration(query, profile, _token(token_file, place, server))
     program = ReceiverProgram(_address(server, place, query), registration, heard)
@@ -127,21 +128,6 @@ def _profile(
     known = station["profiles"].get(name, {}) if station else {}
     merged = {"speed_per_s": 1e9, "processing_w": 0.16, "receiving_w": 1.0} | known | written
     return DeviceProfile(name, **merged)
-
-
-def _table(written: str) -> tuple[str, pa.Table]:
-    import pyarrow.csv
-    import pyarrow.parquet
-
-    name, equals, path = written.partition("=")
-    if not equals:
-        raise UsageError(f"--table {written} names no file", hint="Write --table NAME=FILE.")
-    try:
-        if path.endswith(".parquet"):
-            return name, pyarrow.parquet.read_table(path)
-        return name, pyarrow.csv.read_csv(path)
-    except (OSError, pyarrow.ArrowInvalid) as error:
-        raise InputError(f"table {name}: {path} cannot be read: {error}") from None
 
 
 def _output(

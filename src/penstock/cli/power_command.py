@@ -10,6 +10,7 @@ import typer
 
 if TYPE_CHECKING:
     from penstock.power.plan import Comparison
+    from penstock.power.problem import PowerProblem
 
 POWER_EXAMPLES = """\
 [bold]Examples[/bold]
@@ -21,6 +22,8 @@ penstock power phones.yaml --algorithm server-ops    another plan in full
 penstock power phones.yaml --figure energy.svg       energies and the cycle on the air, drawn
 
 penstock power phones.json --json                    everything, for scripts
+
+penstock power portfolio.yaml --table portfolio=mine.csv    a deployment, measured over a sample
 """
 
 
@@ -29,7 +32,8 @@ def power(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="A problem: broadcast, sources, devices, queries; YAML or JSON.",
+            help="A problem: broadcast, sources, devices, queries; YAML or JSON. "
+            "Or a deployment with devices.",
             show_default=False,
         ),
     ],
@@ -45,14 +49,21 @@ def power(
             show_default=False,
         ),
     ] = None,
+    table: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=FILE",
+            help="A table that devices have, to measure a deployment with.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Decide which operators run on battery-powered devices. Nothing is started."""
     from penstock.cli.power_text import power_lines
     from penstock.power.cuts import cut_table
     from penstock.power.plan import compare
-    from penstock.power.reading import read_power
 
-    problem = read_power(file)
+    problem = _problem(file, table or [])
     found = compare(cut_table(problem))
     chosen = found.plan_of(algorithm)
     if figure is not None:
@@ -63,6 +74,20 @@ def power(
         typer.echo(json_text.dumps(plans_record(found), indent=2))
     else:
         typer.echo("\n".join(power_lines(problem, found, chosen)))
+
+
+def _problem(file: Path, tables: list[str]) -> PowerProblem:
+    """The problem of a file; what a deployment does not give is measured over a sample."""
+    from penstock.lang.deployment import read_deployment
+    from penstock.lang.files import text_of
+    from penstock.power.reading import is_deployment, read_power
+
+    if not is_deployment(text_of(file), str(file)):
+        return read_power(file)
+    from penstock.device.measuring import measured_problem
+    from penstock.device.own_tables import own_table
+
+    return measured_problem(read_deployment(file), dict(map(own_table, tables)))
 
 
 def plans_record(found: Comparison) -> dict[str, object]:

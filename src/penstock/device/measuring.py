@@ -13,18 +13,20 @@ import psutil
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.device.chain import Chain
+from penstock.device.chain import Chain, chain_of
 from penstock.device.engine import ShippedRun
-from penstock.device.problem import ChainMeasure
+from penstock.device.problem import ChainMeasure, given_problem, problem_of
 from penstock.device.steps import Step
 from penstock.errors import InputError
 from penstock.feeds.generators import generator
 from penstock.feeds.table_rows import table_rows
-from penstock.model.devices import GivenCost
+from penstock.model.devices import DeviceQuery, GivenCost
 from penstock.model.durations import US_PER_S
+from penstock.model.network import Deployment
 from penstock.model.operators import Aggregate, Operator, TableJoin
 from penstock.model.sources import GeneratorSource, Stream
 from penstock.model.windows import Window
+from penstock.power.problem import PowerProblem
 
 SAMPLE_ROWS = 20_000
 _USUAL_HZ = 1.0e9
@@ -75,6 +77,37 @@ def measure_chain(
         seconds_of_rows = given.num_rows / max(selectivity * rows.num_rows / seconds, 1e-9)
         rows, seconds = given, max(seconds_of_rows, 1e-9)
     return ChainMeasure(rate, size, tuple(costs))
+
+
+def measured_problem(deployment: Deployment, own: Mapping[str, pa.Table]) -> PowerProblem:
+    """The planning problem of a deployment: what its file gives, and the rest from a sample.
+
+    ``own`` are tables as a device may have them.
+    """
+    problem, is_known = given_problem(deployment)
+    section = deployment.devices
+    assert section is not None
+    if is_known:
+        return problem
+    speed_hz, found, chains = clock_hz(), {}, {}
+    for query in section.queries:
+        chain = chains[query.name] = chain_of(deployment.network, query.name)
+        rows = sample_of(deployment.network.stream(chain.source))
+        found[query.name] = measure_chain(chain, rows, tables_for(chain, own), speed_hz)
+        _check_measured(chain, query, found[query.name])
+    return problem_of(section, chains, found)
+
+
+def _check_measured(chain: Chain, query: DeviceQuery, found: ChainMeasure) -> None:
+    for operator, step, cost in zip(chain.operators, chain.steps, found.costs, strict=True):
+        given = query.costs.get(operator.name, GivenCost())
+        is_known = None not in (given.selectivity or cost.selectivity, given.cycles or cost.cycles)
+        if isinstance(step, InputError) and not is_known:
+            raise InputError(
+                f"{operator.name} of query {query.name} cannot be measured here: {step.what}",
+                hint=f"Give cycles and selectivity of {operator.name}, and of what is behind it, "
+                "under device: operators: of the query.",
+            )
 
 
 def _selectivity(

@@ -88,4 +88,5 @@ class Trades(Generated):
         phase = (time_us + shift) % _WAVE_US
         height = np.minimum(phase, _WAVE_US - phase) * 2_000 // _WAVE_US - 500
         noise = Draws(self.seed, "noise").below(101, index) - 50
-        return own + own * height // 5_000 + own * noise // 10_000
+        cents: Integers = own + own * height // 5_000 + own * noise // 10_000
+        return cents

@@ -75,12 +75,20 @@ def parse_power(text: str, origin: str) -> PowerProblem:
     return built_quickly(text, _problem_of_record) or _problem(YamlFile(origin, text).root())
 
 
+def is_deployment(text: str, origin: str) -> bool:
+    """Whether a text is a deployment with devices rather than a problem."""
+    if not text.strip() or text.lstrip().startswith("{"):
+        return False
+    entries = YamlFile(origin, text).root().entries()
+    return "streams" in entries and "devices" in entries
+
+
 def _problem(root: Value) -> PowerProblem:
     entries = root.entries()
-    if "streams" in entries and "broadcast" not in entries:
+    if "streams" in entries:
         raise InputError(
-            f"{root.what} is a deployment, not a power problem",
-            hint=_SHAPE,
+            f"{root.what} is a deployment without devices",
+            hint=f"Add devices: and broadcast:. {_SHAPE}",
         )
     top = root.section(_SECTIONS)
     channel = top["broadcast"].section(tuple(_BROADCAST), "the broadcast")

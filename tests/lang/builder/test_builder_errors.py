@@ -153,8 +153,8 @@ heavy = readings.filter("kwh > 9").named("heavy")
         ),
         (
             lambda: ps.generate.metres(),
-            "no generator 'metres'; there are meters, packets, nexmark.persons, nexmark.auctions, "
-            "nexmark.bids. Did you mean meters?",
+            "no generator 'metres'; there are meters, packets, trades, nexmark.persons, "
+            "nexmark.auctions, nexmark.bids. Did you mean meters?",
         ),
         (
             lambda: ps.stream("s", source=ps.sources.kafka("h", "t")),

@@ -312,8 +312,8 @@ def test_values(text: str, value: str, said: str) -> None:
         (
             "streams: {s: {source: {generate: metres}}}",
             "s",
-            "no generator 'metres'; there are meters, packets, nexmark.persons, nexmark.auctions, "
-            "nexmark.bids. Did you mean meters?",
+            "no generator 'metres'; there are meters, packets, trades, nexmark.persons, "
+            "nexmark.auctions, nexmark.bids. Did you mean meters?",
         ),
         (
             "streams: {s: {source: {generate: meters, home: 3}}}",
