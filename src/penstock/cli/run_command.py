@@ -146,7 +146,15 @@ def _carry_out(request: RunRequest, json: bool, no_live: bool) -> None:
     from penstock.cli.plan import planned
     from penstock.cli.runner import run as run_plan
     from penstock.cli.signals import StopRequest
+    from penstock.lang.deployment import read_deployment
 
+    deployment = read_deployment(request.file)
+    if deployment.devices is not None:
+        from penstock.cli.device_runner import run_for_devices
+
+        with StopRequest(os.dup(2)) as stop:
+            run_for_devices(request, deployment, stop, json)
+        return
     presenter = _presenter(json, no_live)
     plan = planned(request)
     LOG_FOLDER.set(plan.folder / "log")

@@ -255,10 +255,16 @@ def status(
     operators: Annotated[
         bool, typer.Option("--operators", help="Show operators instead, with estimated costs.")
     ] = False,
+    devices: Annotated[
+        bool, typer.Option("--devices", help="Show broadcasts and devices instead.")
+    ] = False,
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> None:
     """Show how every fragment is doing, and the latest moves."""
+    if devices:
+        _device_status(connected(home), json)
+        return
     if operators:
         _operator_status(connected(home), json)
         return
@@ -310,6 +316,17 @@ def _status_row(one: FragmentAnswer) -> tuple[str, ...]:
         )
     since = _since_words(one) if one.kind == "fragment" else ""
     return (one.name, one.node or "–", one.state, *cells, since)
+
+
+def _device_status(client: Client, json: bool) -> None:
+    from penstock.cli.device_text import device_lines
+
+    found = client.get("/api/devices")
+    if json:
+        _print_json(found)
+        return
+    for text in device_lines(found):
+        _print_line(text)
 
 
 def _operator_status(client: Client, json: bool) -> None:
