@@ -109,8 +109,8 @@ Did you mean topic?
         ami.yaml, line 3:
             queries: {q: {sql: SELECT 1, too: none}}
                                          ^^^
-        no key too in query q; the keys are sql, to, max_latency, on, groups, engine. \
-Did you mean to?
+        no key too in query q; the keys are sql, to, max_latency, on, groups, engine, \
+device. Did you mean to?
         """)
     assert message("nodes: {a: {core: 1}}\n") == told("""
         ami.yaml, line 1:
