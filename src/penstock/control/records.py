@@ -9,7 +9,7 @@ from typing import Literal
 from penstock.model.beginnings import Begun
 from penstock.model.measurements import FragmentStatus
 
-SubmissionKind = Literal["yaml", "sql"]
+SubmissionKind = Literal["yaml", "sql", "segment"]
 UnitKind = Literal["fragment", "intake"]
 UnitState = Literal["waiting", "running", "finished", "failed", "released", "held back"]
 MoveState = Literal["preparing", "moving", "done", "failed"]
@@ -22,7 +22,8 @@ Mover = Literal["people", "balancer", "failover", "return"]
 class Submission:
     """Something people asked the system to run, as they wrote it.
 
-    ``kind`` says how it is written: ``yaml`` for a deployment, ``sql`` for a single query.
+    ``kind`` says how it is written: ``yaml`` for a deployment, ``sql`` for a single query,
+    ``segment`` for the server's part of a query for devices at another cut.
     ``begun`` is since when its fragments count, decided when it was taken in.
     """
 

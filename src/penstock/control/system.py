@@ -152,6 +152,13 @@ def _deployment(system: System, submission: Submission) -> Deployment:
     if submission.kind == "sql":
         name, origin = submission.name, f"{submission.name}.sql"
         return parse_single_query(name, submission.text, origin, running, submission.max_latency_us)
+    if submission.kind == "segment":
+        from penstock.device.segments import segment_deployment
+
+        known = system.deployments.values()
+        return segment_deployment(
+            submission.name, submission.text, submission.id, known, system.streams
+        )
     folder, origin = Path(submission.folder), f"{submission.name}.yaml"
     intakes = (unit.stream for unit in system.units.values())
     written = [stream for stream in intakes if stream is not None]

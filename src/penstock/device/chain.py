@@ -82,12 +82,13 @@ class Chain:
             0.0 if values["cycles"] is None else values["cycles"],
             1.0 if values["selectivity"] is None else values["selectivity"],
             1.0 if values["projectivity"] is None else values["projectivity"],
-            self._kind(at),
+            self.kind(at),
             self.operators[at].name,
             why,
         )
 
-    def _kind(self, at: int) -> str:
+    def kind(self, at: int) -> str:
+        """What planners call the operator at this place."""
         operator = self.operators[at]
         if isinstance(operator, WindowJoin):
             return STREAM_JOIN

@@ -1,16 +1,141 @@
-"""Re-cutting: following what is measured, with plans that change between two cycles."""
+"""Re-cutting: cuts follow what is measured, and plans change between two cycles.
+
+Samples are the newest rows of a query's stream, run through the chain with the engine of a device.
+For another cut the server's part is submitted anew; it tells since when its results are whole, and
+from that moment on rows come from there. No row comes by both plans, or by neither.
+"""
 
 from __future__ import annotations
 
+import logging
+import time
+from dataclasses import replace
+
+import pyarrow as pa
+
+from penstock.channels.channel import Channel
+from penstock.control.client import Client
 from penstock.control.home import Home
 from penstock.device.broadcaster import Broadcaster
+from penstock.device.chain import Chain
+from penstock.device.measuring import SAMPLE_ROWS, clock_hz, measure_chain, tables_for
+from penstock.device.problem import ChainMeasure, problem_of
+from penstock.device.segments import Segment, boundary_us, can_switch
+from penstock.errors import InputError, PenstockError
+from penstock.feeds.arrow import arrow_schema
+from penstock.model.devices import GivenCost
+from penstock.power.drift import Drift, watch_drift
+from penstock.power.problem import DEVICE_TABLE
+
+_LOOK_EVERY_S = 10.0
+_LEAST_ROWS = 200
+
+log = logging.getLogger(__name__)
 
 
 class Recutter:
-    """Looks now and then whether other cuts would be better."""
+    """Looks now and then whether other cuts would be better, and has the broadcaster switch."""
 
-    def __init__(self, home: Home, broadcaster: Broadcaster) -> None:
+    def __init__(
+        self, home: Home, broadcaster: Broadcaster, look_every_s: float = _LOOK_EVERY_S
+    ) -> None:
         self._home, self._broadcaster = home, broadcaster
+        self._every_s = look_every_s
+        self._looked_s = time.monotonic()
+        self._drift = Drift()
+        self._listeners: dict[str, int] = {}
+        self._submissions = {name: one.submission for name, one in broadcaster.on_air().items()}
 
     def tick(self) -> None:
-        """Called after every cycle."""
+        """Called after every cycle; what goes wrong in a look is logged, and looked at again."""
+        try:
+            self._drop_left()
+            if self._broadcaster.section.recut and self._is_due():
+                self._look()
+        except (PenstockError, OSError, pa.ArrowException):
+            log.exception("cuts could not be looked at")
+
+    def _is_due(self) -> bool:
+        listeners = {name: len(self._broadcaster.listeners(name)) for name in self._submissions}
+        has_changed, self._listeners = listeners != self._listeners, listeners
+        now_s = time.monotonic()
+        wait_s = self._every_s / 5 if has_changed else self._every_s
+        if now_s - self._looked_s < wait_s or not any(listeners.values()):
+            return False
+        self._looked_s = now_s
+        return True
+
+    def _look(self) -> None:
+        on_air = self._broadcaster.on_air()
+        if any(one.until_us is not None for one in on_air.values()):
+            return
+        chains = self._broadcaster.chains()
+        measured = {}
+        for name, chain in chains.items():
+            found = self._measure(chain)
+            if found is None:
+                return
+            measured[name] = found
+        listeners = {name: self._broadcaster.listeners(name) for name in chains}
+        problem = problem_of(self._broadcaster.section, chains, measured, listeners)
+        cuts = {name: one.cut for name, one in on_air.items()}
+        verdict = watch_drift(problem, cuts, self._drift)
+        self._drift = verdict.drift
+        for name, cut in (verdict.cuts or {}).items():
+            if cut != cuts[name] and can_switch(chains[name], cuts[name], cut):
+                self._switch(name, chains[name], cuts[name], cut)
+
+    def _measure(self, chain: Chain) -> ChainMeasure | None:
+        """What the chain costs now; behind a table of devices, that is the same for all cuts."""
+        rows = self._newest(chain)
+        if rows.num_rows < _LEAST_ROWS:
+            return None
+        own = [at for at in range(len(chain.operators)) if chain.kind(at) == DEVICE_TABLE]
+        stop = own[0] if own else len(chain.operators)
+        front = replace(chain, operators=chain.operators[:stop], steps=chain.steps[:stop])
+        found = measure_chain(front, rows, tables_for(front, {}), clock_hz())
+        rest = (GivenCost(),) * (len(chain.operators) - stop)
+        return replace(found, costs=found.costs + rest)
+
+    def _newest(self, chain: Chain) -> pa.Table:
+        channel = Channel.open(self._home.state / "channels" / chain.source)
+        schema, count = arrow_schema(chain.source_shape.schema), 0
+        tables = [schema.empty_table()]
+        for sequence in reversed(channel.sequences()):
+            manifest = channel.manifest(sequence)
+            if manifest is None or count >= SAMPLE_ROWS:
+                break
+            for file in manifest.files:
+                tables.append(channel.rows_of(file, schema.names).cast(schema))
+                count += file.rows
+        return pa.concat_tables(tables)
+
+    def _switch(self, name: str, chain: Chain, old: int, new: int) -> None:
+        segment = Segment(self._broadcaster.deployment.name, name, new)
+        plan = self._broadcaster.on_air()[name].plan + 1
+        submission = f"{segment.of}.{name}.{plan}"
+        client = Client.of(self._home)
+        try:
+            made = client.submit(submission, "segment", segment.to_text(), ".")
+            begin = next(one for one in made["begins"] if one["fragment"].startswith(
+                chain.stream_at(new)) or new == 0)  # fmt: skip
+            until_us = begin["since"] and boundary_us(chain, old, new, begin["since"])
+            if until_us is None:
+                client.drop(submission)
+                raise InputError(f"{name} cannot be cut at {new}: no moment divides the two")
+        finally:
+            client.close()
+        then = {"cut": new, "stream": begin["fragment"], "submission": submission}
+        self._broadcaster.plan_switch(name, then, until_us)
+        log.info("%s will be cut at %s instead of %s", name, new, old)
+
+    def _drop_left(self) -> None:
+        """Drops the submissions of plans that were left."""
+        for name, one in self._broadcaster.on_air().items():
+            before = self._submissions[name]
+            if one.submission != before:
+                self._submissions[name] = one.submission
+                if before:
+                    client = Client.of(self._home)
+                    client.drop(before)
+                    client.close()

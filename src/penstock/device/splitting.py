@@ -40,7 +40,7 @@ def server_network(network: Network, cuts: Mapping[str, int]) -> Network:
     chains = {name: chain_of(network, name) for name in cuts}
     for name, chain in chains.items():
         chain.shipped(cuts[name])
-    copies = [_copy(chain) for name, chain in chains.items() if cuts[name] == 0]
+    copies = [copy_of_source(chain) for name, chain in chains.items() if cuts[name] == 0]
     queries = tuple(
         _cut(query, chains[query.name], cuts[query.name]) if query.name in cuts else query
         for query in network.queries
@@ -62,7 +62,8 @@ def raw_name(query: str) -> str:
     return f"{query}_raw"
 
 
-def _copy(chain: Chain) -> Map:
+def copy_of_source(chain: Chain) -> Map:
+    """The operator that gives the raw source of a chain under a name of its own."""
     schema = chain.source_shape.schema
     columns = tuple((field.name, Column(field.name)) for field in schema)
     return Map(raw_name(chain.query), Input(chain.source, chain.source_shape), columns)
