@@ -21,9 +21,12 @@ from penstock.device.engine import ShippedRun
 from penstock.device.heard import HeardResults
 from penstock.device.measuring import tables_for
 from penstock.device.receiver import ReceiverProgram, Registration
+from penstock.device.segments import boundary_us, can_switch
 from penstock.device.splitting import served
+from penstock.feeds.arrow import moment_text
 from penstock.feeds.generators import generator
 from penstock.lang.deployment import parse_deployment
+from penstock.model.beginnings import Since, since_behind
 from penstock.model.devices import DeviceProfile
 from penstock.model.network import Deployment
 from penstock.model.sources import GeneratorSource
@@ -73,6 +76,12 @@ def rows_of(table: pa.Table) -> Counter[tuple[object, ...]]:
     return Counter(tuple(row.values()) for row in table.to_pylist())
 
 
+def _after(rows: pa.Table, column: str | None, moment_us: int | None) -> pa.Table:
+    if moment_us is None or column is None:
+        return rows
+    return rows.filter(pc.greater(rows.column(column).cast(pa.int64()), moment_us))
+
+
 class Server:
     """Fills the channels that are broadcast, batch by batch, as Spark would."""
 
@@ -86,6 +95,7 @@ class Server:
         self.at = 0
         self.broadcast = served(made)
         self._runs: dict[str, tuple[ShippedRun, Writer, str | None]] = {}
+        self._since: dict[str, tuple[int, int]] = {}
         for query in self.broadcast.network.queries:
             chain = chain_of(made.network, query.name)
             device = made.devices and made.devices.query(query.name)
@@ -105,6 +115,28 @@ class Server:
     def _rows(self, start: int, stop: int) -> pa.Table:
         return self.feed.read(start, stop)
 
+    def recut(self, broadcaster: Broadcaster, query: str, new: int) -> int:
+        """Begins another segment of a query, as the system would, and plans the switch to it."""
+        chain = chain_of(self.made.network, query)
+        old = broadcaster.on_air()[query].cut
+        high_us = self.feed.high_water_us(self.at)
+        event_time = chain.source_shape.event_time
+        assert high_us is not None and event_time is not None
+        since = Since.after({event_time: high_us})
+        for operator in chain.operators[:new]:
+            since = since_behind(operator, [since])
+        given = chain.shape_at(new).event_time
+        assert given is not None and can_switch(chain, old, new)
+        run = ShippedRun(chain.shipped(0)[:new], chain.source_shape.schema, tables_for(chain, {}))
+        stream = f"{query}_at_{new}_{self.at}"
+        writer = Writer(Channel.open(self.folder / "channels" / stream), 1)
+        self._runs[stream] = (run, writer, given)
+        self._since[stream] = (high_us, since.whole[given])
+        until_us = boundary_us(chain, old, new, moment_text(since.whole[given]))
+        assert until_us is not None
+        broadcaster.plan_switch(query, {"cut": new, "stream": stream}, until_us)
+        return until_us
+
     def push(self, batches: int = 1) -> None:
         """Commits batches."""
         for _ in range(batches):
@@ -113,8 +145,10 @@ class Server:
             high_us = self.feed.high_water_us(stop)
             assert high_us is not None
             watermark_us = END_OF_TIME_US if ended else high_us - LATENESS_US
-            for run, writer, event_time in self._runs.values():
-                given = run.feed(rows, watermark_us)
+            for stream, (run, writer, event_time) in self._runs.items():
+                seen_us, given_us = self._since.get(stream, (None, None))
+                given = run.feed(_after(rows, "ts", seen_us), watermark_us)
+                given = _after(given, event_time, given_us)
                 self._commit(writer, given, event_time, watermark_us, ended)
             self.at = stop
             if ended:
