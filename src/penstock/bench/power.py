@@ -1,4 +1,5 @@
-"""Planning cuts: BOSe's time, its ratio to the plain transcription, and the lower bound's time.
+"""Cuts and broadcasts: BOSe's time and its ratio to the plain transcription, the lower bound's
+time, and how fast the disseminator sends.
 
 Times are the best of several goes: planning is short, and what disturbs it only adds.
 """
@@ -11,6 +12,7 @@ from functools import partial
 
 import numpy as np
 
+from penstock.bench.dissemination import dissemination_cases
 from penstock.bench.placement import best_s
 from penstock.bench.plain.cuts import PlainCuts
 from penstock.bench.report import Case, Report, compared, limited
@@ -25,7 +27,7 @@ USUAL, LARGE, PLAIN = (300, 10), (10_000, 20), (100, 10)
 
 
 def power(quick: bool, say: Callable[[str], None]) -> Report:
-    """How fast cuts are planned."""
+    """How fast cuts are planned, and cycles sent."""
     return Report("power", tuple(_cases(quick, say)))
 
 
@@ -40,6 +42,8 @@ def _cases(quick: bool, say: Callable[[str], None]) -> Iterator[Case]:
     yield _against_plain(PLAIN if quick else USUAL)
     say("a large broadcast")
     yield from _large()
+    say("disseminator")
+    yield from dissemination_cases(quick)
 
 
 def _against_plain(size: tuple[int, int]) -> Case:

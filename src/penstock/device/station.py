@@ -23,7 +23,7 @@ MOST_BEHIND_BYTES = 64 << 20
 _LONGEST_LINE = 1 << 16
 _PATIENCE_S = 5.0
 _MOST_WAITING = 256
-_SEND_BYTES = 1 << 20
+_SEND_BYTES = 4 << 20
 
 Answer = dict[str, Any]
 Answerer = Callable[[Mapping[str, Any]], tuple[Answer, bool]]
@@ -124,6 +124,7 @@ class Station:
             return
         made.setblocking(False)
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BYTES)
         self.receivers[made] = Receiver(made, time.monotonic())
         self._selector.register(made, selectors.EVENT_READ)
 
