@@ -8,7 +8,7 @@ import selectors
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 from penstock.bench.report import Case, compared
 from penstock.device.station import HOST, Station
@@ -57,17 +57,17 @@ def station_rate(cycles: int) -> float:
 def plain_rate(cycles: int) -> float:
     """Bytes a second through one ``sendall`` after the other."""
     data = bytes(CYCLE_BYTES)
-    with socket.create_server((HOST, 0)) as server:
-        with _listening(server.getsockname()[1], lambda: None) as join:
-            made = [server.accept()[0] for _ in range(RECEIVERS)]
-            began_s = time.perf_counter()
-            for _ in range(cycles):
-                for one in made:
-                    one.sendall(data)
-            spent_s = time.perf_counter() - began_s
+    server = socket.create_server((HOST, 0))
+    with closing(server), _listening(server.getsockname()[1], lambda: None) as join:
+        made = [server.accept()[0] for _ in range(RECEIVERS)]
+        began_s = time.perf_counter()
+        for _ in range(cycles):
             for one in made:
-                one.close()
-            join()
+                one.sendall(data)
+        spent_s = time.perf_counter() - began_s
+        for one in made:
+            one.close()
+        join()
     return cycles * CYCLE_BYTES * RECEIVERS / spent_s
 
 

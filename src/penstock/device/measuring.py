@@ -115,22 +115,22 @@ def _selectivity(
 ) -> float:
     """Output over input tuples; of sliding windows as they will be once they are full."""
     if not isinstance(operator, Aggregate) or not isinstance(operator.window, Window):
-        return given.num_rows / rows.num_rows
+        return float(given.num_rows / rows.num_rows)
     ends = len(pc.unique(given.column("window_end"))) if given.num_rows else 1
     groups = given.num_rows / max(ends, 1)
     per_s = groups / (operator.window.slide_us / US_PER_S)
-    return per_s / (rows.num_rows / seconds)
+    return float(per_s / (rows.num_rows / seconds))
 
 
 def _span_s(rows: pa.Table, event_time: str | None) -> float:
     if event_time is None or rows.num_rows < 2:
         return 1.0
     ends = pc.min_max(rows.column(event_time).cast(pa.int64())).as_py()
-    return max((ends["max"] - ends["min"]) / US_PER_S, 1e-6)
+    return max(float(ends["max"] - ends["min"]) / US_PER_S, 1e-6)
 
 
 def _tuple_bytes(rows: pa.Table) -> float:
-    return rows.nbytes / rows.num_rows if rows.num_rows else 0.0
+    return float(rows.nbytes / rows.num_rows) if rows.num_rows else 0.0
 
 
 def tables_for(chain: Chain, own: Mapping[str, pa.Table]) -> dict[str, pa.Table]:

@@ -26,9 +26,7 @@ def given_problem(deployment: Deployment) -> tuple[PowerProblem, bool]:
     """The problem as far as the file gives it, and whether it gives everything."""
     section = _section(deployment)
     chains = {query.name: chain_of(deployment.network, query.name) for query in section.queries}
-    is_known = all(
-        query.cut is not None or _is_given(section, chains[query.name]) for query in section.queries
-    )
+    is_known = all(_is_given(section, chain) for chain in chains.values())
     return problem_of(section, chains, {}), is_known
 
 
