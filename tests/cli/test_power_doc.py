@@ -56,3 +56,20 @@ def test_the_bytes_on_the_air() -> None:
 
 def test_figures_exist() -> None:
     PAGE.check_results()
+
+
+def test_the_deployment_that_is_shown_can_be_planned(tmp_path: Path) -> None:
+    path, table = tmp_path / "portfolio.yaml", tmp_path / "anna.csv"
+    path.write_text(next(one for one in PAGE.blocks("yaml") if "on: devices" in one))
+    table.write_text("symbol,owned,paid\nS0001,100,55.0\n")
+    told = CliRunner().invoke(app, ["power", str(path), "--table", f"portfolio={table}"])
+    assert told.exit_code == 0, told.exception
+    assert "ships" in told.output
+
+
+def test_the_examples_can_be_planned() -> None:
+    folder = Path(__file__).parents[2] / "examples" / "portfolio"
+    own = ["--table", f"portfolio={folder / 'anna.csv'}"]
+    for name, more in (("portfolio", own), ("meters", [])):
+        told = CliRunner().invoke(app, ["power", str(folder / f"{name}.yaml"), *more])
+        assert told.exit_code == 0, told.exception

@@ -91,7 +91,7 @@ def test_a_table_of_devices_is_joined_on_them(tmp_path: Path) -> None:
     found = first_cuts(parse_deployment(f"{HEAD}  q: {sql}", "d.yaml", tmp_path))
     assert found == {"q": 1}
     with pytest.raises(InputError) as error:
-        made(f"  q: {{device: {{cut: 3}}, sql: {sql}}}", tmp_path)
+        made(f"  q: {{device: {{cut: 3}}, sql: '{sql}'}}", tmp_path)
     assert "its table is on the device" in str(error.value)
 
 

@@ -135,3 +135,51 @@ def test_devices_give_what_spark_gives_for_every_cut(system: UnderTest, tmp_path
 def _ended(system: UnderTest, stream: str) -> bool:
     last = system.channel(stream).last()
     return last is not None and last.ended
+
+
+def test_killed_devices_and_disseminators_go_on(system: UnderTest, tmp_path: Path) -> None:
+    home, query = system.home, "usage_1"
+    text = deployment().replace("days: 2, disorder", "days: 2, speedup: 14400, disorder")
+    anna, ben, cleo = (DeviceProcess(tmp_path, home.path, query, name) for name in "abc")
+    system.submit("meters", text)
+    until(lambda: min(one.next for one in (anna, ben, cleo)) > 1, 90)
+    (station,) = devices_answer(home)
+    os.kill(station["pid"], signal.SIGKILL)
+    until(lambda: devices_answer(home)[0]["broadcast"] == station["broadcast"] + 1, 30)
+    anna.kill()
+    again = DeviceProcess(tmp_path, home.path, query, "a")
+    reports = [one.join() for one in (again, ben, cleo)]
+    until(lambda: _ended(system, "whole_usage"), 60)
+    whole = Counter({tuple(map(_plain, row)): n for row, n in system.rows("whole_usage").items()})
+    for device, report in zip((again, ben, cleo), reports, strict=True):
+        wrong = (whole - device.given) + (device.given - whole)
+        touched = {end[:19] for _, end in report["touched_windows"].get("usage_1_aggregate", [])}
+        assert {row[-1].isoformat()[:19] for row in wrong} <= touched  # type: ignore[attr-defined]
+    for report in reports[1:]:
+        assert report["gaps"] == [], "who stayed awake has missed nothing"
+
+
+def test_the_portfolio_example_runs_as_it_is_documented(tmp_path: Path) -> None:
+    folder = Path(__file__).parents[2] / "examples" / "portfolio"
+    state = tmp_path / "run"
+    command = [sys.executable, "-m", "penstock", "run", str(folder / "portfolio.yaml")]
+    running = subprocess.Popen([*command, "--state", str(state), "--speed", "max", "--json"])
+    home = state / "system"
+    try:
+        until(lambda: (home / "address").exists(), 60, check=lambda: running.poll() is None)
+        devices = []
+        for name, query in (("anna", "profit"), ("ben", "profit"), ("anna", "jumps")):
+            own = ["--table", f"portfolio={folder / name}.csv"] if query == "profit" else []
+            listen = ["device", "--query", query, "--name", name, "--home", str(home), *own]
+            listen += ["--to", str(tmp_path / f"{name}-{query}"), "--patience", "120"]
+            devices.append(subprocess.Popen([sys.executable, "-m", "penstock", *listen]))
+        assert [one.wait(180) for one in devices] == [0, 0, 0]
+        assert running.wait(60) == 0
+    finally:
+        running.terminate()
+        running.wait()
+    (anna, ben, jumps) = (
+        sum(table.num_rows for table in stored_rows(tmp_path / name))
+        for name in ("anna-profit", "ben-profit", "anna-jumps")
+    )
+    assert anna == ben > 60 and jumps > 100
