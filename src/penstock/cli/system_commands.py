@@ -321,7 +321,7 @@ def _status_row(one: FragmentAnswer) -> tuple[str, ...]:
 def _device_status(client: Client, json: bool) -> None:
     from penstock.cli.device_text import device_lines
 
-    found = client.get("/api/devices")
+    found = [one.model_dump() for one in client.devices()]
     if json:
         _print_json(found)
         return

@@ -274,3 +274,41 @@ def plain(answer: object) -> Any:
     if isinstance(answer, BaseModel):
         return answer.model_dump(mode="json", exclude_unset=True)
     return to_jsonable_python(answer)
+
+
+class BroadcastQueryAnswer(ApiModel):
+    """A query on the air: how many operators stay on the server, what is shipped, who listens."""
+
+    cut: int
+    operators: int
+    plan: int
+    stream: str
+    ships: list[str]
+    listeners: int
+    next: int
+    rows: int
+    bytes: int
+    ended: bool
+    switches: bool
+
+
+class StationAnswer(ApiModel):
+    """A broadcast: where it is heard, how long a cycle is on the air, and what devices report.
+
+    ``devices`` are as they report themselves: seconds tuned and computed, joules, cycles missed,
+    windows touched by that, and how long the battery lasts.
+    """
+
+    deployment: str
+    pid: int
+    port: int
+    broadcast: int
+    cycle: int
+    organisation: str
+    open: bool
+    airtime_s: float
+    cycle_s: float
+    overloaded: bool
+    profiles: dict[str, dict[str, float]]
+    queries: dict[str, BroadcastQueryAnswer]
+    devices: list[dict[str, Any]]

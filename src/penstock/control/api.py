@@ -33,6 +33,7 @@ from penstock.control.answer_models import (
     Refusal,
     RowsAnswer,
     SetAsideAnswer,
+    StationAnswer,
     SubmitRequest,
     SubmittedAnswer,
     SystemAnswer,
@@ -146,8 +147,8 @@ def _add_reading(app: FastAPI, home: Home, catalog: Catalog, controller: Control
         return system_answer(catalog, controller.system(), controller.set_aside())
 
     @app.get("/api/devices", summary="Broadcasts: cuts, airtime, and what devices say they use")
-    def devices() -> list[Answer]:
-        return devices_answer(home)
+    def devices() -> list[StationAnswer]:
+        return [StationAnswer(**one) for one in devices_answer(home)]
 
     @app.get("/api/nodes", summary="Every node: what it has, uses and runs")
     def nodes() -> list[NodeAnswer]:

@@ -22,6 +22,7 @@ from penstock.control.answer_models import (
     QueryAnswer,
     Refusal,
     RowsAnswer,
+    StationAnswer,
     SubmitRequest,
     SubmittedAnswer,
     SystemAnswer,
@@ -48,6 +49,7 @@ _LETTERS = TypeAdapter(list[LetterAnswer])
 _MOVE = TypeAdapter(MoveAnswer)
 _MOVES = TypeAdapter(list[MoveAnswer])
 _NODES = TypeAdapter(list[NodeAnswer])
+_STATIONS = TypeAdapter(list[StationAnswer])
 _OPERATORS = TypeAdapter(list[OperatorAnswer])
 _QUERIES = TypeAdapter(list[QueryAnswer])
 _ROWS = TypeAdapter(RowsAnswer)
@@ -108,6 +110,10 @@ class Client:
     def version(self) -> str:
         """The version of Penstock that answers, whatever else that one says."""
         return self._told(_VERSION, "GET", "/api/system").version
+
+    def devices(self) -> list[StationAnswer]:
+        """Broadcasts: cuts, airtime, and what devices say they use."""
+        return self._told(_STATIONS, "GET", "/api/devices")
 
     def nodes(self) -> list[NodeAnswer]:
         """Every node: what it has, uses and runs."""

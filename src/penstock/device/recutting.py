@@ -117,15 +117,15 @@ class Recutter:
         client = Client.of(self._home)
         try:
             made = client.submit(submission, "segment", segment.to_text(), ".")
-            begin = next(one for one in made["begins"] if one["fragment"].startswith(
-                chain.stream_at(new)) or new == 0)  # fmt: skip
-            until_us = begin["since"] and boundary_us(chain, old, new, begin["since"])
+            begin = next(one for one in made.begins if one.queries)
+            since = begin.since
+            until_us = None if since is None else boundary_us(chain, old, new, since)
             if until_us is None:
                 client.drop(submission)
                 raise InputError(f"{name} cannot be cut at {new}: no moment divides the two")
         finally:
             client.close()
-        then = {"cut": new, "stream": begin["fragment"], "submission": submission}
+        then = {"cut": new, "stream": begin.fragment, "submission": submission}
         self._broadcaster.plan_switch(name, then, until_us)
         log.info("%s will be cut at %s instead of %s", name, new, old)
 
