@@ -160,6 +160,36 @@ def test_killed_devices_and_disseminators_go_on(system: UnderTest, tmp_path: Pat
         assert report["gaps"] == [], "who stayed awake has missed nothing"
 
 
+TAGGED = """
+broadcast: {organisation: indexed, bandwidth: 125000, cycle: 0.2}
+devices:
+  anna: {speed: 1.0e12, processing_power: 0.01, receiving_power: 5.0, queries: [tagged]}
+streams:
+  readings: {source: {generate: meters, homes: 40, days: 2, disorder: 2min, speedup: 4320}, lateness: 2min}
+tables:
+  tags: {file: tags.csv, schema: "district string, tag string"}
+queries:
+  tagged: SELECT r.ts, r.home, r.kwh, t.tag FROM readings r JOIN tags t ON r.district = t.district
+  whole: {sql: "SELECT r.ts, r.home, r.kwh, t.tag FROM readings r JOIN tags t ON r.district = t.district"}
+"""  # noqa: E501
+
+
+def test_cuts_follow_what_is_measured(system: UnderTest, tmp_path: Path) -> None:
+    tags = [f"d{district:02d},tag {at}" for district in range(1, 5) for at in range(20)]
+    (tmp_path / "tags.csv").write_text("district,tag\n" + "\n".join(tags) + "\n")
+    device = DeviceProcess(tmp_path, system.home.path, "tagged", "anna")
+    system.submit("tags", TAGGED)
+    until(lambda: devices_answer(system.home), 30)
+    began = devices_answer(system.home)[0]["queries"]["tagged"]
+    assert began["cut"] == began["operators"], "the server begins with all of it"
+    report = device.join()
+    assert report["plan"] == 2, "it has been cut anew"
+    until(lambda: _ended(system, "whole"), 60)
+    whole = Counter({tuple(map(_plain, row)): n for row, n in system.rows("whole").items()})
+    assert device.given == whole
+    assert report["gaps"] == []
+
+
 def test_the_portfolio_example_runs_as_it_is_documented(tmp_path: Path) -> None:
     folder = Path(__file__).parents[2] / "examples" / "portfolio"
     state = tmp_path / "run"

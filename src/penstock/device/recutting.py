@@ -27,7 +27,7 @@ from penstock.model.devices import GivenCost
 from penstock.power.drift import Drift, watch_drift
 from penstock.power.problem import DEVICE_TABLE
 
-_LOOK_EVERY_S = 10.0
+_LOOK_EVERY_CYCLES, _LEAST_S = 10, 1.0
 _LEAST_ROWS = 200
 
 log = logging.getLogger(__name__)
@@ -36,11 +36,10 @@ log = logging.getLogger(__name__)
 class Recutter:
     """Looks now and then whether other cuts would be better, and has the broadcaster switch."""
 
-    def __init__(
-        self, home: Home, broadcaster: Broadcaster, look_every_s: float = _LOOK_EVERY_S
-    ) -> None:
+    def __init__(self, home: Home, broadcaster: Broadcaster) -> None:
         self._home, self._broadcaster = home, broadcaster
-        self._every_s = look_every_s
+        cycle_s = broadcaster.section.broadcast.cycle_s
+        self._every_s = max(_LEAST_S, _LOOK_EVERY_CYCLES * cycle_s)
         self._looked_s = time.monotonic()
         self._drift = Drift()
         self._listeners: dict[str, int] = {}
