@@ -16,9 +16,11 @@ from fastapi import FastAPI
 from control.toys import TroubledCatalog, empty_catalog
 from penstock.control.api import make_app
 from penstock.control.controller import Controller
+from penstock.control.door import Door
 from penstock.control.home import Home
 from penstock.control.records import NodeRecord
 from penstock.control.security import Guard, allowed_hosts
+from penstock.web.pages import add_pages
 
 HOST = "127.0.0.1:7400"
 
@@ -53,8 +55,10 @@ def served(folder: Path) -> Iterator[Api]:
         catalog.join(NodeRecord(name, 1, 1 << 30, f"{name}-1", lease_until_s=until_s))
     controller = Controller(home, catalog)
     downs: list[None] = []
-    app = make_app(home, catalog, controller, lambda: downs.append(None))
-    guarded = Guard(app, home.token(), allowed_hosts("127.0.0.1", 7400))
+    door = Door(home.token())
+    app = make_app(home, catalog, controller, door, lambda: downs.append(None))
+    add_pages(app)
+    guarded = Guard(app, door, allowed_hosts("127.0.0.1", 7400))
     transport = httpx.ASGITransport(guarded, raise_app_exceptions=False)
     client = httpx.AsyncClient(transport=transport, base_url=f"http://{HOST}")
     with asyncio.Runner() as runner:

@@ -332,7 +332,7 @@ class TestRefusals:
             "           ^^^",
         ]
 
-    @pytest.mark.parametrize("path", ["/", "/nope", "/api", "/api/queries/", "/docs/x", "/redoc"])
+    @pytest.mark.parametrize("path", ["/nope", "/api", "/api/queries/", "/docs/x", "/redoc"])
     def test_what_is_not_there(self, steady: Api, path: str) -> None:
         text = f"there is no GET {path}. GET /docs says what there is."
         assert told(steady.ask("GET", path)) == (404, 2, text)

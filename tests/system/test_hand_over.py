@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from penstock.control.client import Client
-from penstock.control.launch import bring_up, is_up
+from penstock.control.launch import CONTROLLER, bring_up, is_up
 from system.test_exactly_once import HOMES, SPEEDUP, expected
 from system.under_test import UnderTest
 from waiting import until
@@ -61,7 +61,7 @@ class Mortal(UnderTest):
         self.home.forget_address()
         command = [sys.executable, "-m", "system.mortal", "controller", str(self.home.path)]
         # By its last word the controller is known when it is stopped.
-        command.append("penstock.control.server")
+        command.append(CONTROLLER)
         with self.home.log("controller").open("ab") as output:
             process = subprocess.Popen(
                 command, stdout=output, stderr=output, start_new_session=True

@@ -50,11 +50,13 @@ from penstock.control.answers import (
 from penstock.control.broadcasting import devices_answer
 from penstock.control.catalog import Catalog
 from penstock.control.controller import Controller, MoveRequest
+from penstock.control.door import Door
 from penstock.control.home import Home
-from penstock.control.pages import api_page
+from penstock.control.pages import PAGE_POLICY, api_page
 from penstock.control.records import EventRecord
 from penstock.control.results import read_results
 from penstock.control.system import System
+from penstock.control.view_api import add_view
 from penstock.errors import InputError, PenstockError, RunError, UsageError, listed
 from penstock.feeds.arrow import rows_of
 from penstock.model.measurements import NodeSample
@@ -79,9 +81,16 @@ _REFUSED_TEXTS: dict[int | str, dict[str, Any]] = {
 
 
 def make_app(
-    home: Home, catalog: Catalog, controller: Controller, on_down: Callable[[], None]
+    home: Home,
+    catalog: Catalog,
+    controller: Controller,
+    door: Door,
+    on_down: Callable[[], None],
 ) -> FastAPI:
-    """The application; ``on_down`` is called when somebody asks the system to stop."""
+    """The application; ``on_down`` is called when somebody asks the system to stop.
+
+    ``door`` gives out the codes with which browsers are let in.
+    """
     app = FastAPI(
         title="Penstock",
         version=__version__,
@@ -97,6 +106,7 @@ def make_app(
     _add_reading(app, home, catalog, controller)
     _add_results(app, controller)
     _add_acting(app, controller, on_down)
+    add_view(app, catalog, controller, door)
 
     @app.get(
         "/docs",
@@ -104,8 +114,8 @@ def make_app(
         summary="This description, for people",
         responses=_REFUSED_TEXTS,
     )
-    def docs() -> str:
-        return api_page(app.openapi())
+    def docs() -> HTMLResponse:
+        return HTMLResponse(api_page(app.openapi()), headers=PAGE_POLICY)
 
     return app
 

@@ -33,8 +33,9 @@ from penstock.control.set_aside import (
     set_aside_answer,
 )
 from penstock.control.system import System, Unit, extended
-from penstock.errors import InputError, RunError, listed, suggestion
+from penstock.errors import InputError, PenstockError, RunError, listed, suggestion
 from penstock.model.beginnings import Begun, StartKind
+from penstock.model.estimates import OperatorEstimate
 from penstock.model.network import Deployment
 
 _STOPPING_AT_MOST_S = 30.0
@@ -103,7 +104,11 @@ class Controller:
         What it reads of others it counts from ``start`` on.
         """
         with self._asking:
-            return self._submitted(name, kind, text, folder, max_latency_us, start)
+            try:
+                return self._submitted(name, kind, text, folder, max_latency_us, start)
+            except PenstockError as error:
+                self._catalog.tell("refused", name[:200], error.what)
+                raise
 
     def _submitted(
         self,
@@ -210,6 +215,11 @@ class Controller:
         alive = [node for node in self._catalog.nodes() if node.is_alive(now_s)]
         fragments = [unit.fragment for unit in units if unit.fragment is not None]
         return planned_nodes(deployment, units, alive, self._costs.estimates(fragments))
+
+    def estimates(self) -> Mapping[str, OperatorEstimate]:
+        """What the fragments of the system have cost so far, as far as that is known."""
+        units = self.system().units.values()
+        return self._costs.estimates([unit.fragment for unit in units if unit.fragment is not None])
 
     def note_costs(self, now_s: float) -> None:
         """Remembers now and then what fragments cost, for plans to come."""

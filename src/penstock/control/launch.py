@@ -23,6 +23,8 @@ from penstock.errors import InputError, RunError, UnreachableError
 from penstock.model.network import NodeSpec
 
 DEFAULT_PORT = 7400
+CONTROLLER = "penstock.web.server"
+"""The controller's program. Started by its name, as it lies above: it serves the dashboard too."""
 _LOOK_EVERY_S = 0.1
 _LOGGED = re.compile(r"^\S+ \S+ (INFO|WARNING|ERROR) ")
 
@@ -110,7 +112,7 @@ def is_up(home: Home) -> bool:
 
 def _start_controller(home: Home, port: int, patience_s: float) -> None:
     home.forget_address()
-    command = [sys.executable, "-m", "penstock.control.server", str(home.path), str(port)]
+    command = [sys.executable, "-m", CONTROLLER, str(home.path), str(port)]
     with home.log("controller").open("ab") as output:
         process = subprocess.Popen(
             command,
@@ -178,6 +180,6 @@ def _is_controller(pid: int) -> bool:
     try:
         process = psutil.Process(pid)
         alive = process.status() != psutil.STATUS_ZOMBIE
-        return alive and "penstock.control.server" in process.cmdline()
+        return alive and CONTROLLER in process.cmdline()
     except psutil.Error:
         return False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from base64 import b64encode
 from collections.abc import Mapping
 from html import escape
 from typing import Any
@@ -10,6 +12,12 @@ _STYLE = (
     "body{font:16px/1.5 system-ui;max-width:60rem;margin:2rem auto;padding:0 1rem}"
     "code{background:#f2f2f2;padding:.1rem .3rem}td{padding:.2rem .8rem;vertical-align:top}"
 )
+_ALLOWED = b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+PAGE_POLICY = {
+    "Content-Security-Policy": f"default-src 'none'; style-src 'sha256-{_ALLOWED}'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+}
+"""The one style of the page, and nothing else."""
 
 
 def api_page(description: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The controller as a process: ``python -m penstock.control.server HOME``."""
+"""The controller as a process: what ``python -m penstock.web.server HOME PORT`` runs."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ import os
 import socket
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import uvicorn
+from fastapi import FastAPI
 
 from penstock.control.api import make_app
 from penstock.control.balancing import Balancer
 from penstock.control.broadcasting import keep_broadcasting
 from penstock.control.catalog import Catalog
 from penstock.control.controller import Controller, tick_always
+from penstock.control.door import Door
 from penstock.control.home import Address, Home
 from penstock.control.hosts import Host, host_of
 from penstock.control.recorded_plans import keep_plans
@@ -25,39 +28,52 @@ from penstock.control.versions import check_nodes
 from penstock.errors import InputError, PenstockError
 
 HOST = "127.0.0.1"
+AddPages = Callable[[FastAPI], None]
 
 
-def main(arguments: list[str]) -> int:
-    """Runs the controller until it is told to stop."""
+def no_pages(_: FastAPI) -> None:
+    """Serves the API alone."""
+
+
+def main(arguments: list[str], add_pages: AddPages = no_pages) -> int:
+    """Runs the controller until it is told to stop; ``add_pages`` puts pages beside its API."""
     home, port = Home(Path(arguments[0])), int(arguments[1])
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stdout
     )
     try:
-        serve(home, port)
+        serve(home, port, add_pages)
     except PenstockError as error:
         logging.error("%s", error)
         return error.exit_code
     return 0
 
 
-def serve(home: Home, port: int) -> None:
+def serve(home: Home, port: int, add_pages: AddPages = no_pages) -> None:
     """Answers requests and makes decisions until asked to stop."""
     with closing(_bound(port)) as listening, closing(Catalog(home.catalog_url)) as catalog:
         catalog.prepare()
         check_nodes(catalog)
         keep_plans(catalog)
         catalog.adopt()
-        _serve(home, catalog, listening)
+        _serve(home, catalog, listening, add_pages)
 
 
-def _serve(home: Home, catalog: Catalog, listening: socket.socket) -> None:
+def _serve(home: Home, catalog: Catalog, listening: socket.socket, add_pages: AddPages) -> None:
     port = listening.getsockname()[1]
     controller, host = Controller(home, catalog), host_of(home, catalog)
-    down = threading.Event()
-    app = make_app(home, catalog, controller, down.set)
-    guarded = Guard(app, home.token(), allowed_hosts(HOST, port))
-    config = uvicorn.Config(guarded, log_config=None, access_log=False, lifespan="off")
+    down, door = threading.Event(), Door(home.token())
+    app = make_app(home, catalog, controller, door, down.set)
+    add_pages(app)
+    guarded = Guard(app, door, allowed_hosts(HOST, port))
+    config = uvicorn.Config(
+        guarded,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        # Those who follow the system would otherwise never be done.
+        timeout_graceful_shutdown=1,
+    )
     server = uvicorn.Server(config)
     home.tell_stopped(False)
     over = threading.Event()
@@ -121,7 +137,3 @@ def _await_down(
     over.set()
     home.tell_stopped(True)
     server.should_exit = True
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

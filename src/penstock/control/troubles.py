@@ -1,0 +1,153 @@
+"""What is wrong with a system now, the worst first, and what helps: decisions, pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+Answer = Mapping[str, Any]
+TroubleKind = Literal[
+    "node gone", "failed", "unreadable", "late", "held back", "hot node", "waiting", "set aside",
+    "refused",
+]  # fmt: skip
+ORDER: tuple[TroubleKind, ...] = TroubleKind.__args__  # type: ignore[attr-defined]
+"""From the worst to the least."""
+
+_HOT = 0.85
+_COOLER = 0.2
+"""A node that uses this much less of its cores is worth moving to."""
+_REMEMBERED_S = 600.0
+
+
+class MoveHelp(BaseModel):
+    """A move that would help."""
+
+    fragment: str
+    node: str
+
+
+class Trouble(BaseModel):
+    """Something that is wrong: what, since whom, why, and what to type or do about it."""
+
+    kind: TroubleKind
+    subject: str
+    text: str
+    command: str
+    move: MoveHelp | None = None
+
+
+def troubles(found: Answer, readers: Mapping[str, Collection[str]], now_s: float) -> list[Trouble]:
+    """All troubles of a system as the API tells of it, the worst first.
+
+    ``readers`` are the units that read what each gives. Linear in nodes, fragments and events.
+    """
+    nodes, fragments = found["nodes"], found["fragments"]
+    told = [
+        *_of_nodes(nodes, fragments),
+        *(one for fragment in fragments for one in _of_fragment(fragment, nodes, readers)),
+        *(_set_aside(one) for one in found["set_aside"]),
+        *_refused(found["events"], now_s),
+    ]
+    return sorted(told, key=lambda one: (ORDER.index(one.kind), one.subject))
+
+
+def _of_nodes(nodes: Sequence[Answer], fragments: Sequence[Answer]) -> Iterable[Trouble]:
+    for node in nodes:
+        name, used = node["name"], node["utilisation"]
+        if node["state"] == "gone":
+            runs = len(node["runs"])
+            waits = f"; {runs} of its fragments wait for it" if runs else ""
+            yield Trouble(
+                kind="node gone",
+                subject=name,
+                text=f"node {name} has fallen silent: its lease has run out{waits}",
+                command=f"penstock logs {name}",
+            )
+        elif used >= _HOT:
+            heaviest = _heaviest(name, fragments)
+            text = f"node {name} uses {used:.0%} of its cores"
+            helped = None if heaviest is None else _cooler(name, nodes)
+            if heaviest is not None and helped is not None:
+                yield Trouble(
+                    kind="hot node",
+                    subject=name,
+                    text=f"{text}; {heaviest} is most of it, and {helped} has room",
+                    command=f"penstock move {heaviest} {helped}",
+                    move=MoveHelp(fragment=heaviest, node=helped),
+                )
+            else:
+                command = f"penstock up --nodes {len(nodes) + 1}"
+                yield Trouble(kind="hot node", subject=name, text=text, command=command)
+
+
+def _heaviest(node: str, fragments: Iterable[Answer]) -> str | None:
+    here = [
+        (one["measured"].get("cpu_ms") or 0.0, one["name"])
+        for one in fragments
+        if one["node"] == node and one["kind"] == "fragment" and one["state"] == "running"
+    ]
+    return max(here)[1] if len(here) > 1 else None
+
+
+def _cooler(node: str, nodes: Iterable[Answer]) -> str | None:
+    """Where there is clearly more room than on a node, if anywhere."""
+    used = {one["name"]: one["utilisation"] for one in nodes if one["state"] == "up"}
+    here = used.pop(node, 1.0)
+    coolest = min(used, key=lambda name: (used[name], name), default=None)
+    return coolest if coolest is not None and used[coolest] <= here - _COOLER else None
+
+
+def _of_fragment(
+    one: Answer, nodes: Sequence[Answer], readers: Mapping[str, Collection[str]]
+) -> Iterable[Trouble]:
+    name, state = one["name"], one["state"]
+    if state == "failed":
+        given_up = one["restarts"] >= one["restarts_at_most"]
+        tries = f" {one['restarts']} times; it is given up" if given_up else ""
+        text = f"{name} failed{tries}: {one['error']}"
+        yield Trouble(
+            kind="failed", subject=name, text=text, command=f"penstock logs {one['node']}"
+        )
+    elif state == "unreadable":
+        text = f"nothing of {name} could be read: {one['error']}"
+        yield Trouble(kind="unreadable", subject=name, text=text, command="penstock status")
+    elif one["late"]:
+        yield _late(one, nodes)
+    elif state == "held back":
+        slow = ", ".join(sorted(readers.get(name, ()))) or "what reads it"
+        text = one["error"] or f"{name} waits until its rows are read: {slow} is behind"
+        yield Trouble(kind="held back", subject=name, text=text, command="penstock status")
+    elif state == "waiting":
+        text = "; ".join(one["notes"]) or f"{name} waits for a node"
+        yield Trouble(kind="waiting", subject=name, text=f"{name} {text}", command="penstock nodes")
+
+
+def _late(one: Answer, nodes: Sequence[Answer]) -> Trouble:
+    name, target = one["name"], _cooler(one["node"], nodes)
+    text = f"{name}: {one['notes'][-1]}"
+    if one["kind"] != "fragment" or target is None or one["state"] != "running":
+        command = f"penstock up --nodes {len(nodes) + 1}"
+        return Trouble(kind="late", subject=name, text=text, command=command)
+    helped = MoveHelp(fragment=name, node=target)
+    command = f"penstock move {name} {target}"
+    return Trouble(kind="late", subject=name, text=text, command=command, move=helped)
+
+
+def _set_aside(one: Answer) -> Trouble:
+    return Trouble(
+        kind="set aside",
+        subject=one["stream"],
+        text=f"rows of {one['stream']} could not be used: {one['text']}",
+        command="penstock status",
+    )
+
+
+def _refused(events: Iterable[Answer], now_s: float) -> Iterable[Trouble]:
+    recent = [one for one in events if now_s - one["at_s"] < _REMEMBERED_S]
+    latest = {one["subject"]: one for one in recent if one["kind"] in ("refused", "submit")}
+    for name, one in latest.items():
+        if one["kind"] == "refused":
+            text = f"{name} was not taken in: {one['text']}"
+            yield Trouble(kind="refused", subject=name, text=text, command="penstock submit FILE")

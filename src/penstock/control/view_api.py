@@ -1,0 +1,118 @@
+"""The routes that a dashboard needs beside the others; for everybody, like those."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+from fastapi import FastAPI, Query
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel
+
+from penstock.control.answers import operators_answer
+from penstock.control.catalog import Catalog
+from penstock.control.controller import Controller
+from penstock.control.door import CODE_VALID_S, Door
+from penstock.control.history import History, history
+from penstock.control.live import LiveText, events
+from penstock.control.resilience import Resilience, ResilienceBook, resilience
+from penstock.control.security import LOGIN
+from penstock.control.troubles import Trouble
+from penstock.control.view import (
+    GraphUnit,
+    StreamAnswer,
+    View,
+    graph,
+    plain,
+    stream_called,
+    streams,
+    view,
+)
+
+_OBSERVED_S = 15.0
+"""Over how long the rate of a stream is measured."""
+
+
+class LoginCode(BaseModel):
+    """A path that logs a browser in, once and within so many seconds."""
+
+    path: str
+    valid_s: float
+
+
+def add_view(app: FastAPI, catalog: Catalog, controller: Controller, door: Door) -> None:
+    """Adds the routes about a system as a whole."""
+    live = LiveText(lambda: view(catalog, controller).model_dump_json())
+    book = ResilienceBook()
+
+    @app.post("/api/login_codes", status_code=201, summary="A link that logs a browser in once")
+    def login_code() -> LoginCode:
+        return LoginCode(path=f"{LOGIN}?code={door.code()}", valid_s=CODE_VALID_S)
+
+    @app.get("/api/view", summary="All about the system now, what is wrong, what happened last")
+    def now() -> View:
+        return view(catalog, controller)
+
+    @app.get(
+        "/api/live",
+        response_class=StreamingResponse,
+        summary="The same as server-sent events, whenever it changes",
+    )
+    def follow() -> StreamingResponse:
+        return StreamingResponse(events(live), media_type="text/event-stream")
+
+    @app.get("/api/troubles", summary="What is wrong now, the worst first, and what helps")
+    def wrong() -> list[Trouble]:
+        return view(catalog, controller).troubles
+
+    @app.get("/api/graph", summary="Every fragment and intake: what it reads, gives and is made of")
+    def units() -> list[GraphUnit]:
+        return graph(catalog, controller.system())
+
+    @app.get("/api/streams", summary="Every stream and result: columns, SQL, who reads it")
+    def all_streams() -> list[StreamAnswer]:
+        return streams(catalog, controller.system())
+
+    @app.get("/api/streams/{name}", summary="One stream or result")
+    def one_stream(name: str) -> StreamAnswer:
+        return stream_called(catalog, controller.system(), name)
+
+    @app.get("/api/history", summary="What was measured of nodes and fragments lately")
+    def measured(last: Annotated[int, Query(ge=1, le=600)] = 120) -> History:
+        return history(catalog, last)
+
+    @app.get("/api/resilience", summary="How much bursting the placement takes, and its rivals")
+    def taken(
+        x: Annotated[str | None, Query(max_length=400)] = None,
+        y: Annotated[str | None, Query(max_length=400)] = None,
+    ) -> Resilience:
+        return _resilience(catalog, controller, book, (x, y))
+
+
+def _resilience(
+    catalog: Catalog,
+    controller: Controller,
+    book: ResilienceBook,
+    axes: tuple[str | None, str | None],
+) -> Resilience:
+    system, now_s = controller.system(), catalog.now_s()
+    nodes = [node for node in catalog.nodes() if node.is_alive(now_s)]
+    operators = plain(operators_answer(catalog, system))
+    made = {one["operator"]: one["rows_out_per_s"] for one in operators}
+
+    def observed(name: str) -> float | None:
+        if name in system.streams:
+            return stream_rate(controller, name, _OBSERVED_S)
+        rate: float | None = made.get(name)
+        return rate
+
+    places = {unit.name: unit.node for unit in catalog.units()}
+    estimates = controller.estimates()
+    return resilience(system, nodes, places, estimates, observed, book, axes)
+
+
+def stream_rate(controller: Controller, stream: str, over_s: float) -> float:
+    """Rows per second that have come into a channel lately."""
+    channel = controller.channel(stream)
+    first = channel.first_since(time.time() - over_s)
+    return sum(manifest.rows for manifest in channel.newer(first)) / over_s

@@ -1,0 +1,1 @@
+"""The dashboard: pages that use the public API and nothing else."""
