@@ -41,7 +41,9 @@ class Api:
         """What is answered to somebody with the token, unless other headers are given."""
         headers = {"Authorization": f"Bearer {self.home.token()}", **given.pop("headers", {})}
         known = {key: value for key, value in headers.items() if value is not None}
-        return self.runner.run(self.client.request(method, path, headers=known, **given))
+        answer = self.runner.run(self.client.request(method, path, headers=known, **given))
+        self.client.cookies.clear()  # Only what is given is sent.
+        return answer
 
 
 @contextmanager

@@ -120,7 +120,7 @@ def _of_fragment(
         text = one["error"] or f"{name} waits until its rows are read: {slow} is behind"
         yield Trouble(kind="held back", subject=name, text=text, command="penstock status")
     elif state == "waiting":
-        text = "; ".join(one["notes"]) or f"{name} waits for a node"
+        text = "; ".join(one["notes"]) or "waits for a node"
         yield Trouble(kind="waiting", subject=name, text=f"{name} {text}", command="penstock nodes")
 
 
