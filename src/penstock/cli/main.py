@@ -27,6 +27,7 @@ from penstock.cli.simulate_command import SIMULATE_EXAMPLES, simulate
 from penstock.cli.study_command import STUDY_EXAMPLES, study
 from penstock.cli.system_commands import (
     UP_EXAMPLES,
+    dashboard,
     down,
     drop,
     events,
@@ -66,7 +67,7 @@ app.command(epilog=TRANSFERS_EXAMPLES)(transfers)
 app.command(epilog=STUDY_EXAMPLES)(study)
 app.command(epilog=BENCH_EXAMPLES)(bench)
 app.command(epilog=UP_EXAMPLES)(up)
-for _command in (submit, ls, status, nodes, move, events, drop, logs, down):
+for _command in (dashboard, submit, ls, status, nodes, move, events, drop, logs, down):
     app.command(epilog=UP_EXAMPLES)(_command)
 app.command(epilog=ROWS_EXAMPLES)(rows)
 

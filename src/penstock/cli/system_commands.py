@@ -133,6 +133,26 @@ def up(
     client = bring_up(place, wanted, port, catalog, say=_say, host=on)
     names = ", ".join(node.name for node in client.nodes())
     print(f"system up  ·  nodes {names}  ·  {client.url}  ·  {place.path}")
+    print(dashboard_line(client))
+
+
+def dashboard_line(client: Client) -> str:
+    """Where the dashboard is, for a browser that has not been there yet."""
+    return f"dashboard {client.login_link()}  ·  good once, for a minute; later: penstock dashboard"
+
+
+def dashboard(
+    open_: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    home: HomeOption = None,
+) -> None:
+    """Print a link that logs a browser in to the dashboard, once and within a minute."""
+    link = connected(home).login_link()
+    print(link)
+    if open_:
+        import webbrowser
+
+        if not webbrowser.open(link):
+            raise RunError("no browser could be opened", hint="Follow the link above.")
 
 
 def submit(

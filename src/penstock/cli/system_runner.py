@@ -107,6 +107,8 @@ class _Run:
             client = bring_up(self._home, self._plan.deployment.nodes)
         began_s = time.monotonic()
         try:
+            link = client.login_link()
+            self._presenter.note(f"dashboard {link}  ·  good once, for a minute")
             remember_run(self._plan, self._request, self._home.state)
             for note in submit_parts(client, run_parts(self._plan), self._folder):
                 self._presenter.note(note)
