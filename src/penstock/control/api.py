@@ -86,10 +86,12 @@ def make_app(
     controller: Controller,
     door: Door,
     on_down: Callable[[], None],
+    is_over: Callable[[], bool] = lambda: False,
 ) -> FastAPI:
     """The application; ``on_down`` is called when somebody asks the system to stop.
 
-    ``door`` gives out the codes with which browsers are let in.
+    ``door`` gives out the codes with which browsers are let in; those who follow the system are
+    served until it ``is_over``.
     """
     app = FastAPI(
         title="Penstock",
@@ -106,7 +108,7 @@ def make_app(
     _add_reading(app, home, catalog, controller)
     _add_results(app, controller)
     _add_acting(app, controller, on_down)
-    add_view(app, catalog, controller, door)
+    add_view(app, catalog, controller, door, is_over)
 
     @app.get(
         "/docs",

@@ -37,7 +37,7 @@ class LiveText:
             return self._text
 
 
-async def events(text: LiveText, is_over: Callable[[], bool] = lambda: False) -> AsyncIterator[str]:
+async def events(text: LiveText, is_over: Callable[[], bool]) -> AsyncIterator[str]:
     """One event for each change of the text, and now and then a sign of life.
 
     What cannot be made is logged and tried again: those who follow see the silence.

@@ -100,7 +100,7 @@ def resilience(
     try:
         problem = system_problem(system, nodes, estimates)
     except PenstockError as error:
-        return Resilience(x="", y="", streams=[], ideal=[], plans=[], notes=[str(error)])
+        return Resilience(x="", y="", streams=[], ideal=[], plans=[], notes=[error.what])
     names = fragments_by_unit(problem, fragments)
     current = _current(problem, names, places)
     rates = [observed(name) for name in problem.variables]

@@ -28,6 +28,8 @@ from penstock.control.versions import check_nodes
 from penstock.errors import InputError, PenstockError
 
 HOST = "127.0.0.1"
+_ENDING_AT_MOST_S = 5
+"""Whoever waits for rows for longer is cut off when the controller stops."""
 AddPages = Callable[[FastAPI], None]
 
 
@@ -63,7 +65,8 @@ def _serve(home: Home, catalog: Catalog, listening: socket.socket, add_pages: Ad
     port = listening.getsockname()[1]
     controller, host = Controller(home, catalog), host_of(home, catalog)
     down, door = threading.Event(), Door(home.token())
-    app = make_app(home, catalog, controller, door, down.set)
+    over = threading.Event()
+    app = make_app(home, catalog, controller, door, down.set, over.is_set)
     add_pages(app)
     guarded = Guard(app, door, allowed_hosts(HOST, port))
     config = uvicorn.Config(
@@ -71,12 +74,10 @@ def _serve(home: Home, catalog: Catalog, listening: socket.socket, add_pages: Ad
         log_config=None,
         access_log=False,
         lifespan="off",
-        # Those who follow the system would otherwise never be done.
-        timeout_graceful_shutdown=1,
+        timeout_graceful_shutdown=_ENDING_AT_MOST_S,
     )
     server = uvicorn.Server(config)
     home.tell_stopped(False)
-    over = threading.Event()
     balancer = Balancer(catalog, controller)
     ticks = (
         controller.tick,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Annotated
 
 from fastapi import FastAPI, Query
@@ -40,7 +41,13 @@ class LoginCode(BaseModel):
     valid_s: float
 
 
-def add_view(app: FastAPI, catalog: Catalog, controller: Controller, door: Door) -> None:
+def add_view(
+    app: FastAPI,
+    catalog: Catalog,
+    controller: Controller,
+    door: Door,
+    is_over: Callable[[], bool],
+) -> None:
     """Adds the routes about a system as a whole."""
     live = LiveText(lambda: view(catalog, controller).model_dump_json())
     book = ResilienceBook()
@@ -59,7 +66,7 @@ def add_view(app: FastAPI, catalog: Catalog, controller: Controller, door: Door)
         summary="The same as server-sent events, whenever it changes",
     )
     def follow() -> StreamingResponse:
-        return StreamingResponse(events(live), media_type="text/event-stream")
+        return StreamingResponse(events(live, is_over), media_type="text/event-stream")
 
     @app.get("/api/troubles", summary="What is wrong now, the worst first, and what helps")
     def wrong() -> list[Trouble]:

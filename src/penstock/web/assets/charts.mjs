@@ -17,7 +17,7 @@ export function Lines({ at, lines, height = 170, format = String, most }) {
       width: Math.max(200, box.current.clientWidth), height, cursor: { points: { size: 6 } },
       legend: { show: false }, padding: [8, 8, 0, 0],
       scales: { y: { range: (_, low, high) => [0, most || Math.max(high || 0, 1e-6) * 1.1] } },
-      axes: [{ ...axis, space: 70, values: (_, ticks) => ticks.map((s) => new Date(1000 * s).toTimeString().slice(0, 8)) },
+      axes: [{ ...axis, space: 70, size: 26, values: (_, ticks) => ticks.map((s) => new Date(1000 * s).toTimeString().slice(0, 8)) },
         { ...axis, size: 54, values: (_, ticks) => ticks.map(format) }],
       series: [{}, ...lines.map((line, n) => ({ label: line.name, stroke: colour(n), width: 1.5, spanGaps: true, points: { show: false } }))],
     }, data, box.current);

@@ -16,15 +16,16 @@ function useLayout(units, edges) {
   return found;
 }
 
-function curve(points) {
-  const [first, ...rest] = points;
-  let line = `M${first.x},${first.y}`;
-  for (let at = 0; at < rest.length - 1; at += 1) {
-    const next = rest[at + 1];
-    const end = at === rest.length - 2 ? next : { x: (rest[at].x + next.x) / 2, y: (rest[at].y + next.y) / 2 };
-    line += `Q${rest[at].x},${rest[at].y} ${end.x},${end.y}`;
+/** From the right of one box to the left of another, through the places the layout found. */
+function curve(from, to, points) {
+  const stops = [{ x: from.x + from.width, y: from.y + from.height / 2 }, ...points.slice(1, -1), { x: to.x - 1, y: to.y + to.height / 2 }];
+  let line = `M${stops[0].x},${stops[0].y}`;
+  for (let at = 1; at < stops.length; at += 1) {
+    const [a, b] = [stops[at - 1], stops[at]];
+    const bend = Math.max(12, Math.abs(b.x - a.x) / 2);
+    line += `C${a.x + bend},${a.y} ${b.x - bend},${b.y} ${b.x},${b.y}`;
   }
-  return rest.length === 1 ? `${line}L${rest[0].x},${rest[0].y}` : line;
+  return line;
 }
 
 const short = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
@@ -48,7 +49,7 @@ function Unit({ unit, box, fragment, isChosen, isDim, choose }) {
 }
 
 function Side({ unit, fragment, act, graph }) {
-  if (!unit) return html`<aside class="card side"><h2>Graph</h2><p class="muted">Choose a fragment to see what it does and to move it. Rows flow from left to right.</p>
+  if (!unit) return html`<aside class="card side"><h2>Graph</h2><p class="muted">Choose a fragment to see what it does and to move it. Rows flow from left to right; among more than 40 fragments only the streams of the chosen one, or of the query that is followed, are drawn.</p>
     <p class="keys"><i class="busy"></i>busy <i class="held"></i>held back <i class="idle"></i>idle <i class="shared"></i>shared by several</p></aside>`;
   const measured = fragment?.measured || {}, share = shares(unit.name);
   const readers = graph.filter((one) => one.reads.includes(unit.gives)).map((one) => one.name);
@@ -67,7 +68,8 @@ export function GraphPage({ rest, act }) {
   const { view, graph } = useStore();
   const [followed, setFollowed] = useState(rest[0] || "");
   const [chosen, setChosen] = useState(null);
-  const [zoom, setZoom] = useState(1);
+  const [times, setTimes] = useState(1);
+  const canvas = useRef(null);
   const fragments = useMemo(() => new Map(view.fragments.map((one) => [one.name, one])), [view]);
   const makers = useMemo(() => new Map(graph.map((unit) => [unit.gives, unit.name])), [graph]);
   const units = graph.map((unit) => ({ name: unit.name, node: fragments.get(unit.name)?.node || "nowhere yet" }));
@@ -77,23 +79,26 @@ export function GraphPage({ rest, act }) {
   const lit = useMemo(() => behind(graph, makers, followed), [graph, followed]);
   if (!graph.length) return html`<section class="card"><h2>Graph</h2><${Empty}>Nothing runs yet.</${Empty}></section>`;
   const unit = graph.find((one) => one.name === chosen);
+  const room = canvas.current?.clientWidth || 1000;
+  const zoom = times * Math.max(0.45, Math.min(1, found ? room / found.width : 1));
+  const isDrawn = (edge) => !found.many || (lit && lit.has(edge.from) && lit.has(edge.to)) || edge.from === chosen || edge.to === chosen;
   return html`<div class="graph-page"><section class="card graph">
     <div class="toolbar"><label>Follow <select id="follow" value=${followed} onChange=${(e) => setFollowed(e.target.value)}><option value="">every query</option>${queries.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}</select></label>
-      <span><button class="small" aria-label="Smaller" onClick=${() => setZoom(zoom / 1.25)}>−</button> <button class="small" aria-label="Larger" onClick=${() => setZoom(zoom * 1.25)}>+</button></span></div>
-    <div class="canvas">${found ? html`<svg width=${found.width * zoom} height=${found.height * zoom} viewBox=${`0 0 ${found.width} ${found.height}`} role="group" aria-label="Fragments and the streams between them">
+      <span><button class="small" aria-label="Smaller" onClick=${() => setTimes(times / 1.25)}>−</button> <button class="small" aria-label="Larger" onClick=${() => setTimes(times * 1.25)}>+</button></span></div>
+    <div class="canvas" ref=${canvas}>${found ? html`<svg width=${found.width * zoom} height=${found.height * zoom} viewBox=${`0 0 ${found.width} ${found.height}`} role="group" aria-label="Fragments and the streams between them">
       <defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0,0L8,4L0,8z" /></marker></defs>
       ${found.nodes.map((node) => html`<g key=${node.name} class="node-box"><rect x=${node.x} y=${node.y} width=${node.width} height=${node.height} rx="10" /><text x=${node.x + 10} y=${node.y + 13}>${node.name}</text></g>`)}
-      ${edges.map((edge, at) => found.paths[at] && html`<${Edge} key=${`${edge.from} ${edge.to} ${edge.stream}`} path=${found.paths[at]} reader=${fragments.get(edge.to)} isDim=${lit && !(lit.has(edge.from) && lit.has(edge.to))} />`)}
+      ${edges.map((edge, at) => isDrawn(edge) && found.boxes[edge.from] && found.boxes[edge.to] && found.paths[at] && html`<${Edge} key=${`${edge.from} ${edge.to} ${edge.stream}`} path=${found.paths[at]} from=${found.boxes[edge.from]} to=${found.boxes[edge.to]} reader=${fragments.get(edge.to)} isDim=${lit && !(lit.has(edge.from) && lit.has(edge.to))} />`)}
       ${graph.map((one) => found.boxes[one.name] && html`<${Unit} key=${one.name} unit=${one} box=${found.boxes[one.name]} fragment=${fragments.get(one.name)} isChosen=${one.name === chosen} isDim=${lit && !lit.has(one.name)} choose=${() => setChosen(one.name === chosen ? null : one.name)} />`)}
     </svg>` : html`<p class="empty">Laying out…</p>`}</div></section>
     <${Side} unit=${unit} fragment=${unit && fragments.get(unit.name)} act=${act} graph=${graph} /></div>`;
 }
 
-function Edge({ path, reader, isDim }) {
+function Edge({ path, from, to, reader, isDim }) {
   const measured = reader?.measured || {}, unread = measured.backlog_rows || 0;
   const told = `${count(measured.rows_in_per_s)}/s${unread ? ` · ${count(unread)} unread` : ""}`;
   return html`<g class=${`edge${isDim ? " dim" : ""}${unread > 10 * (measured.rows_in_per_s || 1e9) ? " behind" : ""}`}>
-    <path d=${curve(path.points)} marker-end="url(#tip)" /><text x=${path.x} y=${path.y - 3}>${told}</text></g>`;
+    <path d=${curve(from, to, path.points)} marker-end="url(#tip)" /><text x=${path.x} y=${path.y - 3}>${told}</text></g>`;
 }
 
 /** A query with all it reads; null for all. */

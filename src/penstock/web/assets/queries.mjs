@@ -16,7 +16,7 @@ function useRows(name) {
       while (!over.signal.aborted) {
         const from = after === null ? `since_s=${begin}` : `after=${after}`;
         try {
-          const told = await api(`${path("/api/streams", name, "rows")}?${from}&most_rows=200&wait_s=10`, { signal: over.signal });
+          const told = await api(`${path("/api/streams", name, "rows")}?${from}&most_rows=200&wait_s=2`, { signal: over.signal });
           after = told.next;
           rows = [...told.rows.reverse(), ...rows].slice(0, ROWS);
           setFound({ rows, error: null, ended: told.ended });

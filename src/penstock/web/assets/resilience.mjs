@@ -61,7 +61,7 @@ export function ResiliencePage() {
     <section class="card"><h2>How far each stream could rise alone</h2><div class="scroll"><${Rises} found=${found} /></div>
       <h2>Rivals</h2><table><thead><tr><th>plan</th><th class="n">of ideal</th><th>puts</th></tr></thead><tbody>${others.map((plan, n) => html`<tr key=${plan.plan}><td><label><input type="checkbox" checked=${rivals.has(plan.plan)} onChange=${() => toggle(plan.plan)} /> <i class=${`dot s${((n + 1) % 8) + 1}`}></i> ${plan.plan}</label></td>
         <td class="n">${plan.volume === null ? "–" : percent(plan.volume)}</td><td class="muted">${differences(current, plan)}</td></tr>`)}</tbody></table>
-      ${found.notes.length ? html`<h3>Assumed</h3><ul class="muted">${found.notes.map((note) => html`<li key=${note}>${note}</li>`)}</ul>` : null}</section></div>`;
+      ${found.notes.length ? html`<h3>Assumed</h3><ul class="muted">${found.notes.slice(0, 5).map((note) => html`<li key=${note}>${note.slice(0, 200)}</li>`)}${found.notes.length > 5 ? html`<li>and ${found.notes.length - 5} more</li>` : null}</ul>` : null}</section></div>`;
 }
 
 function differences(current, plan) {
