@@ -70,7 +70,6 @@ class Simulated:
             )
         self._queries = deployment(streams, queries)
         self._patch = patch("penstock.control.server.host_of", lambda *_: NoHost())
-        self._over = threading.Event()
 
     def start(self, port: int = 0) -> None:
         self._patch.start()
@@ -105,12 +104,16 @@ class Simulated:
                 },
             )
 
-    def stop(self) -> None:
+    def halt(self) -> None:
+        """Lets the controller end."""
         self.client.down()
         self.client.close()
         self._thread.join(30)
         assert not self._thread.is_alive()
         self._patch.stop()
+
+    def stop(self) -> None:
+        self.halt()
         self.catalog.close()
 
 

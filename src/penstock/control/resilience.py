@@ -18,6 +18,7 @@ from penstock.model.estimates import OperatorEstimate
 if TYPE_CHECKING:
     from penstock.load.arrays import Floats, Ints
     from penstock.load.problem import Problem
+    from penstock.load.volume import Volume
 
 Corners = list[tuple[float, float]]
 _CURRENT = "as it runs"
@@ -66,18 +67,30 @@ class Resilience(BaseModel):
 
 
 class ResilienceBook:
-    """Plans of rivals, made once for every system, cluster and set of costs."""
+    """Plans and what they are worth, found once for every system, cluster and set of costs."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: tuple[object, Mapping[str, Ints]] = (None, {})
+        self._key: object = None
+        self._rivals: Mapping[str, Ints] = {}
+        self._worth: dict[bytes, Volume | None] = {}
 
     def rivals(self, key: object, problem: Problem) -> Mapping[str, Ints]:
-        """The assignments of all strategies that answer quickly."""
+        """The assignments of all strategies; those of another ``key`` are forgotten."""
         with self._lock:
-            if self._known[0] != key:
-                self._known = (key, _rivals(problem))
-            return self._known[1]
+            if self._key != key:
+                self._rivals, self._worth, self._key = _rivals(problem), {}, key
+            return self._rivals
+
+    def volume(self, problem: Problem, assignment: Ints) -> Volume | None:
+        """The volume of a plan: it does not depend on the rates of the moment."""
+        from penstock.place.plan import judged
+
+        plan = assignment.tobytes()
+        with self._lock:
+            if plan not in self._worth:
+                self._worth[plan] = judged(problem, assignment).volume
+            return self._worth[plan]
 
 
 def resilience(
@@ -94,7 +107,6 @@ def resilience(
 
     from penstock.load.slices import plan_slice
     from penstock.place.fragments import fragments_by_unit
-    from penstock.place.plan import judged
 
     fragments = [unit.fragment for unit in system.units.values() if unit.fragment is not None]
     try:
@@ -114,7 +126,7 @@ def resilience(
     x, y = _axes(problem, axes)
     cuts, ideal = [], np.zeros((0, 2))
     for plan, assignment in plans.items():
-        quality, feasible = judged(problem, assignment), np.zeros((0, 2))
+        volume, feasible = book.volume(problem, assignment), np.zeros((0, 2))
         if x != y:
             cut = plan_slice(problem, assignment, (x, y))
             feasible, ideal = cut.feasible, cut.ideal
@@ -122,8 +134,8 @@ def resilience(
         cuts.append(
             PlanCut(
                 plan=plan,
-                volume=None if quality.volume is None else quality.volume.ratio,
-                error=0.0 if quality.volume is None else quality.volume.error,
+                volume=None if volume is None else volume.ratio,
+                error=0.0 if volume is None else volume.error,
                 feasible=_corners(feasible),
                 nodes={name: problem.nodes[node] for part, node in on for name in part},
             )

@@ -60,8 +60,11 @@ export function bytes(n) {
   return n >= 2 ** 30 ? `${(n / 2 ** 30).toFixed(1)} GB` : `${Math.round(n / 2 ** 20)} MB`;
 }
 
-export const percent = (share) =>
-  share === null || share === undefined ? "–" : `${Math.round(100 * share)} %`;
+export function percent(share) {
+  if (share === null || share === undefined) return "–";
+  const isSmall = share > 0 && share < 0.01;
+  return isSmall ? `${Number((100 * share).toPrecision(1))} %` : `${Math.round(100 * share)} %`;
+}
 
 export const clock = (s) => new Date(1000 * s).toTimeString().slice(0, 8);
 

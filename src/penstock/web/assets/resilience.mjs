@@ -36,11 +36,13 @@ export function ResiliencePage() {
   const [error, setError] = useState(null);
   const [axes, setAxes] = useState(["", ""]);
   const [rivals, setRivals] = useState(new Set());
-  const trail = useRef([]);
+  const trail = useRef([]), asking = useRef(null);
   const turn = Math.floor(view.at_s / 3);
   useEffect(() => {
     const asked = new URLSearchParams(Object.entries({ x: axes[0], y: axes[1] }).filter(([, name]) => name));
-    api(`/api/resilience?${asked}`).then((one) => {
+    if (asking.current === String(asked)) return; // The first answer takes a while.
+    asking.current = String(asked);
+    api(`/api/resilience?${asked}`).finally(() => { asking.current = null; }).then((one) => {
       const at = (name) => one.streams.find((stream) => stream.variable === name)?.rate_per_s || 0;
       trail.current = [...trail.current.slice(-60), [at(one.x), at(one.y)]];
       setFound(one); setError(null);

@@ -1,0 +1,249 @@
+"""The dashboard in a real browser, over a real controller and a catalog filled by hand."""
+
+from __future__ import annotations
+
+import time
+from statistics import median
+from urllib.parse import urlsplit
+
+import pytest
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.keys import Keys
+
+from control.rows import RowWriter
+from penstock.errors import InputError
+from waiting import until
+from web.browser import Browser
+from web.simulated import Simulated
+
+pytestmark = pytest.mark.system
+PAGES = ("overview", "graph", "moves", "resilience", "queries", "nodes")
+HOSTILE = "<img src=x onerror=\"document.title='taken'\"><script>document.title='taken'</script>"
+# From an event until the browser has painted what came of it.
+TIMED = """
+const done = arguments[arguments.length - 1], begun = performance.now();
+(new Function(arguments[0]))();
+requestAnimationFrame(() => { const port = new MessageChannel();
+  port.port1.onmessage = () => done(performance.now() - begun); port.port2.postMessage(0); });
+"""
+
+
+def own_host(city: Simulated) -> str:
+    return urlsplit(city.client.url).netloc
+
+
+def test_the_link_leaves_nothing_in_the_address(page: Browser, city: Simulated) -> None:
+    assert page.driver.current_url in (f"{city.client.url}/", f"{city.client.url}/#/overview")
+    assert page.driver.execute_script("return document.cookie") == ""
+    (cookie,) = page.driver.get_cookies()
+    assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
+    assert city.home.token() not in str(cookie)
+
+
+def test_every_page_shows_the_system(page: Browser, city: Simulated) -> None:
+    words = {
+        "overview": "20 of 20",
+        "graph": "meters0",
+        "moves": "Nothing has been moved yet",
+        "resilience": "of all rate mixes",
+        "queries": "event time",
+        "nodes": "n20",
+    }
+    for name in PAGES:
+        page.page(name)
+        page.sees(words[name], 30)
+        page.shoot(f"many-{name}")
+    assert page.console() == []
+    assert page.hosts() <= {own_host(city), "new-tab-page"}
+
+
+def test_two_hundred_fragments_are_not_sluggish(page: Browser) -> None:
+    page.page("graph")
+    page.one("[data-unit=q77]")
+    page.page("overview")
+    page.one(".figures")
+    steps = {
+        "graph": "location.hash = '#/graph'",
+        "choose": "document.querySelector('[data-unit=q77]').dispatchEvent(new MouseEvent('click', {bubbles: true}))",
+        "queries": "location.hash = '#/queries/q9'",
+        "nodes": "location.hash = '#/nodes/n07'",
+        "overview": "location.hash = '#/overview'",
+    }
+    taken: dict[str, list[float]] = {name: [] for name in steps}
+    for _ in range(5):
+        for name, script in steps.items():
+            if name == "choose":
+                page.one("[data-unit=q77]")
+            taken[name].append(page.driver.execute_async_script(TIMED, script))
+    worst = {name: median(times) for name, times in taken.items()}
+    assert max(worst.values()) < 100, worst
+
+
+def test_following_one_query_leaves_the_others_pale(page: Browser) -> None:
+    page.page("graph")
+    page.one("[data-unit=q0]")
+    page.driver.execute_script(
+        "const s = document.getElementById('follow'); s.value = 'q6'; "
+        "s.dispatchEvent(new Event('change', {bubbles: true}))"
+    )
+    page.one(".unit.dim")
+    lit = {one.get_attribute("data-unit") for one in page.all(".unit:not(.dim)")}
+    assert lit == {"q6", "q4", "meters1"}
+    assert len(page.all(".edge:not(.dim)")) == 2
+
+
+def test_a_refused_submission_is_told_as_the_command_line_would(
+    page: Browser, city: Simulated
+) -> None:
+    text = "SELECT hom FROM meters0"
+    with pytest.raises(InputError) as error:
+        city.client.submit("wrong", "sql", text, ".")
+    page.one("#submit").click()
+    page.one("#submit-name").send_keys("wrong")
+    page.one("#submit-text").send_keys(text)
+    page.one("#submit-confirm").click()
+    told = page.one("dialog .error").text
+    for line in str(error.value).splitlines():
+        assert line.strip(" ^") in told
+    assert page.one("dialog mark").text == "hom"
+    page.shoot("refused")
+    ActionChains(page.driver).send_keys(Keys.ESCAPE).perform()
+    until(lambda: not page.all("dialog"))
+    page.sees("wrong was not taken in", selector=".troubles")
+    assert all("400 (Bad Request)" in line for line in page.console())
+
+
+def test_texts_never_become_markup(page: Browser, city: Simulated) -> None:
+    writer = RowWriter(city.home.state / "channels" / "q0")
+    with pytest.raises(InputError):
+        city.client.submit(HOSTILE, "sql", f"SELECT '{HOSTILE}' FROM {HOSTILE}", ".")
+    city.catalog.tell("submit", HOSTILE, HOSTILE)
+    city.catalog.report("q3", 1, "failed", HOSTILE)
+    writer.write_text(HOSTILE)
+    try:
+        page.page("overview")
+        page.sees("q3 failed")
+        page.sees(HOSTILE[:20], selector=".events")
+        page.page("queries/q0")
+        page.sees(HOSTILE[:20], selector="#live-rows")
+        page.page("queries/q3")
+        page.sees(HOSTILE[:20], selector=".error")
+        page.page("graph")
+        page.one("[data-unit=q3]").click()
+        page.sees(HOSTILE[:20], selector=".side")
+        assert page.driver.title != "taken"
+        assert page.all("img[src=x]") == []
+        assert page.all("main script") == []
+    finally:
+        city.catalog.report("q3", 1, "running")
+
+
+def background(page: Browser) -> str:
+    script = "return getComputedStyle(document.body).backgroundColor"
+    return str(page.driver.execute_script(script))
+
+
+def test_light_and_dark(page: Browser) -> None:
+    def prefer(scheme: str) -> None:
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+    def choose(theme: str) -> None:
+        page.driver.execute_script(
+            "const s = document.getElementById('theme'); s.value = arguments[0]; "
+            "s.dispatchEvent(new Event('change', {bubbles: true}))",
+            theme,
+        )
+
+    prefer("light")
+    light = background(page)
+    prefer("dark")
+    until(lambda: background(page) != light)
+    dark = background(page)
+    for name in PAGES:
+        page.page(name)
+        time.sleep(0.4)  # For the picture alone.
+        page.shoot(f"dark-{name}")
+    choose("light")
+    until(lambda: background(page) == light)
+    prefer("light")
+    choose("dark")
+    until(lambda: background(page) == dark)
+    page.driver.refresh()
+    page.one(".figures")
+    assert background(page) == dark, "it is remembered"
+    choose("auto")
+    until(lambda: background(page) == light)
+    assert page.console() == []
+
+
+def focused(page: Browser) -> str:
+    return str(page.driver.execute_script("return document.activeElement.outerHTML.slice(0, 200)"))
+
+
+def test_with_the_keyboard_alone(page: Browser) -> None:
+    def press(*keys: str) -> None:
+        ActionChains(page.driver).send_keys(*keys).perform()
+
+    def tab_to(words: str, most: int = 60) -> None:
+        for _ in range(most):
+            press(Keys.TAB)
+            if words in focused(page):
+                return
+        raise AssertionError(f"{words} is not reached, but {focused(page)}")
+
+    page.driver.execute_script("document.activeElement.blur()")
+    tab_to("Skip to the page", 3)
+    press(Keys.ENTER)
+    assert 'id="main"' in focused(page)
+    page.driver.execute_script("document.querySelector('.brand').focus()")
+    tab_to('href="#/graph"')
+    press(Keys.ENTER)
+    page.one("[data-unit=meters0]")
+    tab_to("data-unit")
+    press(Keys.ENTER)
+    page.one("#move-unit")
+    tab_to('id="move-unit"', 300)
+    press(Keys.ENTER)
+    page.one("dialog[open]")
+    tab_to('id="move-target"', 4)
+    tab_to('id="move-confirm"', 4)
+    press(Keys.ESCAPE)
+    until(lambda: not page.all("dialog"))
+
+
+def test_in_a_narrow_window(page: Browser) -> None:
+    page.driver.set_window_size(500, 900)
+    for name in PAGES:
+        page.page(name)
+        page.one("main > *")
+        time.sleep(0.3)  # For the picture alone.
+        page.shoot(f"narrow-{name}")
+        wide, room = page.driver.execute_script(
+            "const e = document.scrollingElement; return [e.scrollWidth, e.clientWidth]"
+        )
+        assert wide <= room, name
+
+
+def test_a_node_that_falls_silent_is_a_trouble_within_seconds(
+    page: Browser, city: Simulated
+) -> None:
+    node = next(one for one in city.catalog.nodes() if one.name == "n20")
+    city.catalog.renew(node.name, node.incarnation, time.time() - 1)
+    try:
+        page.sees("node n20 has fallen silent", 5, selector=".troubles")
+        page.sees("19 of 20", 5)
+        page.shoot("silent")
+    finally:
+        city.catalog.renew(node.name, node.incarnation, time.time() + 3600)
+
+
+def test_it_goes_on_when_the_controller_comes_back(page: Browser, city: Simulated) -> None:
+    port = int(city.client.url.rpartition(":")[2])
+    city.halt()
+    page.sees("the controller does not answer", 10)
+    page.shoot("offline")
+    city.start(port)
+    until(lambda: not page.all(".banner"), 20, "it goes on")
+    page.sees("live", selector=".link")
+    page.console()
