@@ -88,8 +88,8 @@ def test_following_one_query_leaves_the_others_pale(page: Browser) -> None:
     )
     page.one(".unit.dim")
     lit = {one.get_attribute("data-unit") for one in page.all(".unit:not(.dim)")}
-    assert lit == {"q6", "q4", "meters1"}
-    assert len(page.all(".edge:not(.dim)")) == 2
+    assert lit == {"q6", "meters1"}
+    assert len(page.all(".edge:not(.dim)")) == 1
 
 
 def test_a_refused_submission_is_told_as_the_command_line_would(
@@ -114,15 +114,16 @@ def test_a_refused_submission_is_told_as_the_command_line_would(
 
 
 def test_texts_never_become_markup(page: Browser, city: Simulated) -> None:
-    writer = RowWriter(city.home.state / "channels" / "q0")
+    writer = RowWriter(city.home.state / "channels" / "q0", "home", "ts district kwh")
     with pytest.raises(InputError):
         city.client.submit(HOSTILE, "sql", f"SELECT '{HOSTILE}' FROM {HOSTILE}", ".")
     city.catalog.tell("submit", HOSTILE, HOSTILE)
-    city.catalog.report("q3", 1, "failed", HOSTILE)
-    writer.write_text(HOSTILE)
+    epoch = next(unit.epoch for unit in city.catalog.units() if unit.name == "q3")
+    city.catalog.report("q3", epoch, "held back", HOSTILE)
+    writer.write(HOSTILE)
     try:
         page.page("overview")
-        page.sees("q3 failed")
+        page.sees(HOSTILE[:20], selector=".troubles")
         page.sees(HOSTILE[:20], selector=".events")
         page.page("queries/q0")
         page.sees(HOSTILE[:20], selector="#live-rows")
@@ -135,7 +136,7 @@ def test_texts_never_become_markup(page: Browser, city: Simulated) -> None:
         assert page.all("img[src=x]") == []
         assert page.all("main script") == []
     finally:
-        city.catalog.report("q3", 1, "running")
+        city.catalog.report("q3", epoch, "running")
 
 
 def background(page: Browser) -> str:
@@ -170,7 +171,7 @@ def test_light_and_dark(page: Browser) -> None:
     choose("dark")
     until(lambda: background(page) == dark)
     page.driver.refresh()
-    page.one(".figures")
+    page.one("main > *")
     assert background(page) == dark, "it is remembered"
     choose("auto")
     until(lambda: background(page) == light)

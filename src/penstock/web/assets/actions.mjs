@@ -81,6 +81,16 @@ export function DropDialog({ name, onClose }) {
   </${Dialog}>`;
 }
 
+const NAMED = 12;
+
+/** What a query can read, the streams from outside first. */
+function readable() {
+  const names = [...store.streams].sort((a, b) => b.kind.localeCompare(a.kind)).map((one) => one.name);
+  if (!names.length) return "There are no streams yet.";
+  const more = names.length > NAMED ? ` and ${names.length - NAMED} more` : "";
+  return `Streams there are: ${names.slice(0, NAMED).join(", ")}${more}.`;
+}
+
 export function SubmitDialog({ onClose }) {
   const [name, setName] = useState("");
   const [text, setText] = useState("");
@@ -108,8 +118,7 @@ export function SubmitDialog({ onClose }) {
           <option value="start">the start</option></select></label>
       </div>
       <p>What will happen: it is read as ${kind === "sql" ? "one query over the streams that run" : "a deployment file"},
-        checked, placed on the nodes that are up, and started. Streams there are:
-        ${" "}${store.streams.map((one) => one.name).join(", ") || "none"}.</p>
+        checked, placed on the nodes that are up, and started. ${readable()}</p>
       <${ErrorText} error=${error} />
       <footer><button type="button" onClick=${onClose}>Cancel</button>
         <button class="primary" id="submit-confirm" disabled=${busy}>${busy ? "Submitting…" : "Submit"}</button></footer>
