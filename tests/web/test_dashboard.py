@@ -64,7 +64,8 @@ def test_two_hundred_fragments_are_not_sluggish(page: Browser) -> None:
     page.one(".figures")
     steps = {
         "graph": "location.hash = '#/graph'",
-        "choose": "document.querySelector('[data-unit=q77]').dispatchEvent(new MouseEvent('click', {bubbles: true}))",
+        "choose": "document.querySelector('[data-unit=q77]')"
+        ".dispatchEvent(new MouseEvent('click', {bubbles: true}))",
         "queries": "location.hash = '#/queries/q9'",
         "nodes": "location.hash = '#/nodes/n07'",
         "overview": "location.hash = '#/overview'",

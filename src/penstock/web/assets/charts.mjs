@@ -9,8 +9,11 @@ export function Lines({ at, lines, height = 170, format = String, most }) {
   const box = useRef(null);
   const plot = useRef(null);
   const key = lines.map((line) => line.name).join("\n");
+  const latest = useRef(null);
   const data = [at, ...lines.map((line) => line.values)];
+  latest.current = data;
   const make = () => {
+    if (!box.current) return;
     plot.current?.destroy();
     const axis = { stroke: css("--muted"), grid: { stroke: css("--line"), width: 1 }, ticks: { show: false }, font: "11px system-ui" };
     plot.current = new uPlot({
@@ -20,16 +23,18 @@ export function Lines({ at, lines, height = 170, format = String, most }) {
       axes: [{ ...axis, space: 70, size: 26, values: (_, ticks) => ticks.map((s) => new Date(1000 * s).toTimeString().slice(0, 8)) },
         { ...axis, size: 54, values: (_, ticks) => ticks.map(format) }],
       series: [{}, ...lines.map((line, n) => ({ label: line.name, stroke: colour(n), width: 1.5, spanGaps: true, points: { show: false } }))],
-    }, data, box.current);
+    }, latest.current, box.current);
   };
   useEffect(() => {
-    make();
+    // The words of a page first: charts take longest to make.
+    const soon = setTimeout(make, 40);
     const fit = () => plot.current?.setSize({ width: Math.max(200, box.current.clientWidth), height });
     addEventListener("themechange", make);
     addEventListener("resize", fit);
     const dark = matchMedia("(prefers-color-scheme: dark)");
     dark.addEventListener("change", make);
     return () => {
+      clearTimeout(soon);
       removeEventListener("themechange", make);
       removeEventListener("resize", fit);
       dark.removeEventListener("change", make);

@@ -4,7 +4,7 @@ import { shares, useStore } from "./store.mjs";
 import { Lines, aligned } from "./charts.mjs";
 
 const SHOWN = 5;
-const ROWS = 40;
+const ROWS = 25;
 
 function Trouble({ one, act }) {
   return html`<li class=${`trouble ${one.kind.replace(" ", "-")}`}>
