@@ -16,6 +16,7 @@ from penstock.control.home import Home
 from penstock.control.launch import is_up
 from penstock.control.records import NodeRecord
 from penstock.control.server import serve
+from penstock.model.measurements import FragmentStatus, NodeSample
 from penstock.web.pages import add_pages
 from waiting import until
 
@@ -94,14 +95,13 @@ class Simulated:
             wave = math.sin(at_s / 7 + number)
             self.catalog.sample(
                 name,
-                at_s,
-                {
-                    "cpu_cores": 1.0,
-                    "utilisation": round(0.45 + 0.2 * wave + 0.02 * (number % 5), 3),
-                    "memory_bytes": (600 + 20 * number) << 20,
-                    "intakes": {},
-                    "fragments": {unit.name: measured(unit.name, at_s) for unit in mine},
-                },
+                NodeSample(
+                    at_s,
+                    cpu_cores=1.0,
+                    utilisation=round(0.45 + 0.2 * wave + 0.02 * (number % 5), 3),
+                    memory_bytes=(600 + 20 * number) << 20,
+                    fragments={unit.name: measured(unit.name, at_s) for unit in mine},
+                ),
             )
 
     def halt(self) -> None:
@@ -117,32 +117,32 @@ class Simulated:
         self.catalog.close()
 
 
-def measured(name: str, at_s: float) -> dict[str, object]:
+def measured(name: str, at_s: float) -> FragmentStatus:
     """The numbers of one fragment: made up, but of the right kind and steady."""
     n = sum(map(ord, name)) % 17
     passed_s = at_s % 100_000
     rate = 200 + 90 * n + 40 * math.sin(at_s / 5 + n)
-    return {
-        "fragment": name,
-        "rows_in": int(passed_s * 300),
-        "rows_out": int(passed_s * 120),
-        "rows_in_per_s": round(rate, 1),
-        "batches": int(passed_s),
-        "batch_ms": 180.0 + 10 * n,
-        "state_rows": 40 * n,
-        "watermark_ms": int(1000 * (at_s - 3 - n)),
-        "is_finished": False,
-        "busy_ms": int(passed_s * 1000 * (0.1 + 0.04 * n)),
-        "backlog_rows": 10 * n,
-        "selectivity": 0.4,
-        "cpu_ms": round(passed_s * 30.0 * (1 + n / 9), 1),
-        "cost_us": 12.0 + n,
-        "latency_p50_s": 0.8 + 0.1 * n,
-        "latency_p99_s": 1.9 + 0.1 * n,
-        "latest_latency_s": round(1.0 + 0.1 * n + 0.2 * math.sin(at_s / 3), 3),
-        "waiting_s": 0.2,
-        "rows_in_before": 0,
-    }
+    return FragmentStatus(
+        fragment=name,
+        rows_in=int(passed_s * 300),
+        rows_out=int(passed_s * 120),
+        rows_in_per_s=round(rate, 1),
+        batches=int(passed_s),
+        batch_ms=180.0 + 10 * n,
+        state_rows=40 * n,
+        watermark_ms=int(1000 * (at_s - 3 - n)),
+        is_finished=False,
+        busy_ms=int(passed_s * 1000 * (0.1 + 0.04 * n)),
+        backlog_rows=10 * n,
+        selectivity=0.4,
+        cpu_ms=round(passed_s * 30.0 * (1 + n / 9), 1),
+        cost_us=12.0 + n,
+        latency_p50_s=0.8 + 0.1 * n,
+        latency_p99_s=1.9 + 0.1 * n,
+        latest_latency_s=round(1.0 + 0.1 * n + 0.2 * math.sin(at_s / 3), 3),
+        waiting_s=0.2,
+        rows_in_before=0,
+    )
 
 
 @contextmanager

@@ -45,8 +45,8 @@ def test_a_system_that_runs(browser: Browser, tmp_path: Path) -> None:
 
 
 def rates(client: Client) -> bool:
-    found = client.system()["fragments"]
-    return all(one["measured"].get("batches", 0) > 2 for one in found if one["kind"] == "fragment")
+    found = [one.status for one in client.system().fragments if one.kind == "fragment"]
+    return all(status is not None and status.batches > 2 for status in found)
 
 
 def every_page(page: Browser) -> None:
@@ -73,7 +73,7 @@ def every_page(page: Browser) -> None:
 
 
 def move_by_clicking(page: Browser, client: Client) -> None:
-    where = {one["name"]: one["node"] for one in client.system()["fragments"]}
+    where = {one.name: one.node for one in client.system().fragments}
     target = "n2" if where["hourly"] == "n1" else "n1"
     page.page("graph")
     page.one("[data-unit=hourly]").click()
@@ -84,18 +84,18 @@ def move_by_clicking(page: Browser, client: Client) -> None:
     until(lambda: not page.all("dialog"))
     page.page("moves")
     page.sees("hourly", 20, selector=".bars")
-    until(lambda: client.get("/api/moves", last=1)[-1]["state"] == "done", 60, "it is moved")
+    until(lambda: client.moves(1)[-1].state == "done", 60, "it is moved")
     page.sees("done", 20, selector=".bars")
     page.sees("asked for on the dashboard")
     page.shoot("moves")
-    now = {one["name"]: one["node"] for one in client.system()["fragments"]}
+    now = {one.name: one.node for one in client.system().fragments}
     assert now["hourly"] == target
 
 
 def killed(page: Browser, client: Client) -> None:
     page.page("overview")
-    node = next(one for one in client.get("/api/nodes") if one["name"] == "n2")
-    os.kill(node["pid"], signal.SIGKILL)
+    node = next(one for one in client.system().nodes if one.name == "n2")
+    os.kill(node.pid, signal.SIGKILL)
     page.sees("node n2 has fallen silent", 20, selector=".troubles")
     page.shoot("troubles")
     until(lambda: "node n2" not in page.text(".troubles"), 60, "it is up again")

@@ -253,6 +253,13 @@ class RowsAnswer(ApiModel):
     rows: list[dict[str, Any]]
 
 
+class LoginCode(ApiModel):
+    """A path that logs a browser in, once and within so many seconds."""
+
+    path: str
+    valid_s: float
+
+
 class KeptAnswer(ApiModel):
     """The oldest batch that is kept."""
 

@@ -16,6 +16,7 @@ from penstock.control.answer_models import (
     FragmentMove,
     KeptAnswer,
     LetterAnswer,
+    LoginCode,
     MoveAnswer,
     NodeAnswer,
     OperatorAnswer,
@@ -43,6 +44,7 @@ KINDS: dict[int, type[PenstockError]] = {
 _ARROW = "application/vnd.apache.arrow.stream"
 Told = TypeVar("Told")
 _EVENTS = TypeAdapter(list[EventRecord])
+_LOGIN = TypeAdapter(LoginCode)
 _FRAGMENTS = TypeAdapter(list[FragmentAnswer])
 _KEPT = TypeAdapter(KeptAnswer)
 _LETTERS = TypeAdapter(list[LetterAnswer])
@@ -141,7 +143,7 @@ class Client:
 
     def login_link(self) -> str:
         """An address that logs a browser in to the dashboard, once and within a minute."""
-        return f"{self.url}{self._told('POST', '/api/login_codes')['path']}"
+        return f"{self.url}{self._told(_LOGIN, 'POST', '/api/login_codes').path}"
 
     def submit(
         self,

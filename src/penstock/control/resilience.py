@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel
-
+from penstock.control.answer_models import ApiModel
 from penstock.control.records import NodeRecord
 from penstock.control.system import System
 from penstock.errors import InputError, PenstockError, UsageError, listed, suggestion
@@ -24,7 +23,7 @@ Corners = list[tuple[float, float]]
 _CURRENT = "as it runs"
 
 
-class PlanCut(BaseModel):
+class PlanCut(ApiModel):
     """A plan, what it is worth, and the rates it takes in the plane of two streams.
 
     ``volume`` is the part of all rate mixes that any plan could serve which this one does;
@@ -38,7 +37,7 @@ class PlanCut(BaseModel):
     nodes: dict[str, str]
 
 
-class Rise(BaseModel):
+class Rise(ApiModel):
     """A stream: its rate now, and how far it alone could rise; null where that is not limited.
 
     ``observed`` is false where no rate was measured and a typical one is taken instead.
@@ -51,7 +50,7 @@ class Rise(BaseModel):
     first_full: str
 
 
-class Resilience(BaseModel):
+class Resilience(ApiModel):
     """What the placement of a system takes.
 
     ``notes`` say what was assumed, or why nothing is known.

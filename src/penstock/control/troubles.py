@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from pydantic import BaseModel
+from penstock.control.answer_models import ApiModel
 
 Answer = Mapping[str, Any]
 TroubleKind = Literal[
@@ -21,14 +21,14 @@ _COOLER = 0.2
 _REMEMBERED_S = 600.0
 
 
-class MoveHelp(BaseModel):
+class MoveHelp(ApiModel):
     """A move that would help."""
 
     fragment: str
     node: str
 
 
-class Trouble(BaseModel):
+class Trouble(ApiModel):
     """Something that is wrong: what, since whom, why, and what to type or do about it."""
 
     kind: TroubleKind

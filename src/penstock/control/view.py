@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
-from pydantic import BaseModel
-from pydantic_core import to_jsonable_python
-
+from penstock.control.answer_models import (
+    ApiModel,
+    FragmentAnswer,
+    MoveAnswer,
+    NodeAnswer,
+    QueryAnswer,
+    SetAsideAnswer,
+    plain,
+)
 from penstock.control.answers import system_answer
 from penstock.control.catalog import Catalog
 from penstock.control.controller import Controller
+from penstock.control.records import EventRecord
 from penstock.control.system import System, Unit
 from penstock.control.troubles import Trouble, troubles
 from penstock.errors import InputError, listed, suggestion
@@ -20,7 +26,7 @@ from penstock.model.sources import Stream
 _EVENTS = 50
 
 
-class OperatorPart(BaseModel):
+class OperatorPart(ApiModel):
     """An operator inside a fragment."""
 
     name: str
@@ -28,7 +34,7 @@ class OperatorPart(BaseModel):
     inputs: list[str]
 
 
-class GraphUnit(BaseModel):
+class GraphUnit(ApiModel):
     """A fragment or an intake: the streams it reads and gives, and the operators inside it.
 
     It is ``shared`` if several others read what it gives.
@@ -44,14 +50,24 @@ class GraphUnit(BaseModel):
     operators: list[OperatorPart]
 
 
-class Column(BaseModel):
+class Column(ApiModel):
     """A column of a stream."""
 
     name: str
     type: str
 
 
-class StreamAnswer(BaseModel):
+class QueryText(ApiModel):
+    """A query as it was written, and where its rows go."""
+
+    name: str
+    sql: str
+    max_latency_s: float | None
+    on: str | None
+    sink: str
+
+
+class StreamAnswer(ApiModel):
     """A stream that can be read: one from outside, or the result of queries."""
 
     name: str
@@ -64,17 +80,7 @@ class StreamAnswer(BaseModel):
     queries: list[QueryText]
 
 
-class QueryText(BaseModel):
-    """A query as it was written, and where its rows go."""
-
-    name: str
-    sql: str
-    max_latency_s: float | None
-    on: str | None
-    sink: str
-
-
-class View(BaseModel):
+class View(ApiModel):
     """A system as it is now: all that :class:`System` says, what is wrong, what happened last.
 
     ``shape`` changes when the graph does.
@@ -83,28 +89,33 @@ class View(BaseModel):
     at_s: float
     version: str
     shape: str
-    nodes: list[dict[str, Any]]
-    queries: list[dict[str, Any]]
-    fragments: list[dict[str, Any]]
-    moves: list[dict[str, Any]]
-    set_aside: list[dict[str, Any]]
-    events: list[dict[str, Any]]
+    nodes: list[NodeAnswer]
+    queries: list[QueryAnswer]
+    fragments: list[FragmentAnswer]
+    moves: list[MoveAnswer]
+    set_aside: list[SetAsideAnswer]
+    events: list[EventRecord]
     troubles: list[Trouble]
 
 
 def view(catalog: Catalog, controller: Controller) -> View:
     """The system as it is now."""
     now_s, system = catalog.now_s(), controller.system()
-    found = plain(system_answer(catalog, system, controller.set_aside()))
-    found["events"] = plain([vars(event) for event in catalog.events(last=_EVENTS)])
-    wrong = troubles(found, _readers(system), now_s)
-    shape = "-".join(map(str, sorted(system.deployments)))
-    return View(at_s=now_s, shape=shape, troubles=wrong, **found)
-
-
-def plain(answer: object) -> Any:
-    """An answer as JSON has it."""
-    return to_jsonable_python(answer)
+    found = system_answer(catalog, system, controller.set_aside())
+    happened = list(catalog.events(last=_EVENTS))
+    told = {**plain(found), "events": plain(happened)}
+    return View(
+        at_s=now_s,
+        version=found.version,
+        shape="-".join(map(str, sorted(system.deployments))),
+        nodes=found.nodes,
+        queries=found.queries,
+        fragments=found.fragments,
+        moves=found.moves,
+        set_aside=found.set_aside,
+        events=happened,
+        troubles=troubles(told, _readers(system), now_s),
+    )
 
 
 def _readers(system: System) -> Mapping[str, list[str]]:

@@ -8,8 +8,8 @@ from typing import Annotated
 
 from fastapi import FastAPI, Query
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel
 
+from penstock.control.answer_models import LoginCode
 from penstock.control.answers import operators_answer
 from penstock.control.catalog import Catalog
 from penstock.control.controller import Controller
@@ -24,7 +24,6 @@ from penstock.control.view import (
     StreamAnswer,
     View,
     graph,
-    plain,
     stream_called,
     streams,
     view,
@@ -32,13 +31,6 @@ from penstock.control.view import (
 
 _OBSERVED_S = 15.0
 """Over how long the rate of a stream is measured."""
-
-
-class LoginCode(BaseModel):
-    """A path that logs a browser in, once and within so many seconds."""
-
-    path: str
-    valid_s: float
 
 
 def add_view(
@@ -104,14 +96,12 @@ def _resilience(
 ) -> Resilience:
     system, now_s = controller.system(), catalog.now_s()
     nodes = [node for node in catalog.nodes() if node.is_alive(now_s)]
-    operators = plain(operators_answer(catalog, system))
-    made = {one["operator"]: one["rows_out_per_s"] for one in operators}
+    made = {one.operator: one.rows_out_per_s for one in operators_answer(catalog, system)}
 
     def observed(name: str) -> float | None:
         if name in system.streams:
             return stream_rate(controller, name, _OBSERVED_S)
-        rate: float | None = made.get(name)
-        return rate
+        return made.get(name)
 
     places = {unit.name: unit.node for unit in catalog.units()}
     estimates = controller.estimates()
