@@ -74,6 +74,7 @@ class SystemMetrics(Collector):
             *_node_families(self.nodes),
             *_fragment_families(self.fragments),
             *_query_families(self.fragments, self.queries, self.now_s),
+            _cpu_shares(self.fragments, self.queries),
             *_operator_families(self.operators),
             *_stream_families(self.set_aside),
         )
@@ -133,6 +134,27 @@ def _query_families(
             if fragment.limit_s and delayed_s is not None:
                 share.add_metric([query], delayed_s / fragment.limit_s)
     return gap, share
+
+
+def _cpu_shares(
+    fragments: Iterable[FragmentAnswer], queries: Mapping[str, Sequence[str]]
+) -> Metric:
+    """What each query is of all the work; the queries of one fragment are charged alike."""
+    family = _gauge(
+        "penstock_query_cpu_share_ratio",
+        "Its part of the processor time of all fragments since each was started on its node.",
+        "query",
+    )
+    spent_ms = {one.name: one.status.cpu_ms for one in fragments if one.status is not None}
+    total_ms = sum(spent_ms.values())
+    shares: dict[str, float] = {}
+    for name, ms in spent_ms.items() if total_ms else ():
+        mine = queries.get(name, ())
+        for query in mine:
+            shares[query] = shares.get(query, 0.0) + ms / total_ms / len(mine)
+    for query, share in shares.items():
+        family.add_metric([query], share)
+    return family
 
 
 def _operator_families(operators: Sequence[OperatorAnswer]) -> Iterator[Metric]:
