@@ -62,8 +62,9 @@ export function bytes(n) {
 
 export function percent(share) {
   if (share === null || share === undefined) return "–";
-  const isSmall = share > 0 && share < 0.01;
-  return isSmall ? `${Number((100 * share).toPrecision(1))} %` : `${Math.round(100 * share)} %`;
+  if (share > 0 && share < 0.0001) return "< 0.01 %";
+  if (share > 0 && share < 0.01) return `${(100 * share).toPrecision(1)} %`;
+  return `${Math.round(100 * share)} %`;
 }
 
 export const clock = (s) => new Date(1000 * s).toTimeString().slice(0, 8);

@@ -7,7 +7,7 @@ function One({ node, act, isChosen }) {
   const { view, nodes } = useStore();
   const series = nodes.get(node.name);
   const mine = view.fragments.filter((one) => one.node === node.name);
-  return html`<section class=${isChosen ? "card chosen" : "card"} id=${`node-${node.name}`}><h2>${node.name} <${State} of=${node.state} /></h2>
+  return html`<section class=${`card${isChosen ? " chosen" : ""}${isChosen && view.nodes.length > 4 ? " wide" : ""}`} id=${`node-${node.name}`}><h2>${node.name} <${State} of=${node.state} /></h2>
     <dl class="facts"><div><dt>CPU</dt><dd><${Meter} share=${node.utilisation} /> ${percent(node.utilisation)} of ${node.cores} core${node.cores > 1 ? "s" : ""}</dd></div>
       <div><dt>memory</dt><dd>${bytes(node.memory_bytes)} <small>Spark may use ${bytes(node.memory_limit_bytes)}</small></dd></div>
       <div><dt>process</dt><dd>${node.pid || "–"} <small>penstock ${node.version || "–"}</small></dd></div></dl>

@@ -1,5 +1,5 @@
 // What is wrong now and what helps; rates, latency and nodes at a glance.
-import { Empty, Meter, Shares, Spark, State, ago, bytes, clock, count, html, percent, seconds } from "./lib.mjs";
+import { Empty, Shares, Spark, State, ago, bytes, clock, count, html, percent, seconds } from "./lib.mjs";
 import { shares, useStore } from "./store.mjs";
 import { Lines, aligned } from "./charts.mjs";
 
@@ -40,7 +40,7 @@ export function Overview({ act }) {
       <${Figure} name="unread rows" value=${count(sum((m) => m.backlog_rows))} />
       <${Figure} name="slowest p99" value=${slowest ? seconds(slowest) : "–"} />
       <${Figure} name="nodes up" value=${`${view.nodes.filter((one) => one.state === "up").length} of ${view.nodes.length}`} />
-      <${Figure} name="fragments" value=${running.length} note=${`${view.queries.length} submissions`} />
+      <${Figure} name="fragments" value=${running.length} note=${`of ${view.queries.length} submission${view.queries.length === 1 ? "" : "s"}`} />
     </section>
     <${Troubles} all=${view.troubles} act=${act} />
     <section class="card"><h2>Rows per second in</h2>
@@ -51,7 +51,7 @@ export function Overview({ act }) {
       <a class="tile" key=${node.name} href=${`#/nodes/${encodeURIComponent(node.name)}`}>
         <span class="tile-head"><b>${node.name}</b><${State} of=${node.state} /></span>
         <${Spark} values=${(nodes.get(node.name)?.utilisation || []).slice(-60)} most=${1} width=${150} title=${`CPU of ${node.name}`} />
-        <span class="tile-foot"><${Meter} share=${node.utilisation} label="CPU" /> ${percent(node.utilisation)} of ${node.cores} · ${bytes(node.memory_bytes)} · ${node.runs.length} units</span></a>`)}</div></section>
+        <span class="tile-foot"><b class=${node.utilisation >= 0.85 ? "late" : ""}>${percent(node.utilisation)}</b> of ${node.cores} · ${bytes(node.memory_bytes)} · ${node.runs.length} units</span></a>`)}</div></section>
     <section class="card wide"><h2>Fragments</h2>${running.length ? html`<div class="scroll"><table>
       <thead><tr><th>fragment</th><th>on</th><th>state</th><th class="n">rows/s</th><th class="n">unread</th><th class="n">p50</th><th class="n">p99</th><th class="n">limit</th><th>busy · held back · idle</th></tr></thead>
       <tbody>${running.slice(0, ROWS).map((one) => html`<tr key=${one.name}>

@@ -86,7 +86,8 @@ export function Queries({ rest, act }) {
   const { view, streams } = useStore();
   const [wanted, setWanted] = useState("");
   const list = useRef(null);
-  const shown = streams.filter((one) => one.name.toLowerCase().includes(wanted.toLowerCase()));
+  const shown = streams.filter((one) => one.name.toLowerCase().includes(wanted.toLowerCase()))
+    .sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
   const chosen = streams.find((one) => one.name === rest[0] || one.made_by === rest[0]) || streams.find((one) => one.kind === "result") || streams[0];
   if (!streams.length) return html`<section class="card"><h2>Queries</h2><${Empty}>Nothing runs yet. Submit a query, or a deployment file.</${Empty}></section>`;
   const late = new Set(view.fragments.filter((one) => one.late || ["failed", "held back", "unreadable"].includes(one.state)).map((one) => one.name));

@@ -14,7 +14,7 @@ function Cut({ found, shown, trail }) {
   const polygon = (points) => points.map(([a, b]) => `${x(a).toFixed(1)},${y(b).toFixed(1)}`).join(" ");
   const ticks = [0, 0.25, 0.5, 0.75, 1];
   return html`<svg class="cut" viewBox=${`0 0 ${W} ${H}`} role="img" aria-label=${`Feasible rates of ${found.x} and ${found.y}; now ${count(now[0])} and ${count(now[1])} rows per second`}>
-    ${ticks.map((part) => html`<g class="tick" key=${part}><line x1=${x(part * most[0])} x2=${x(part * most[0])} y1=${TOP} y2=${H - BOTTOM} /><text x=${x(part * most[0])} y=${H - BOTTOM + 15} text-anchor="middle">${count(part * most[0])}</text>
+    ${ticks.map((part) => html`<g class="tick" key=${part}><line x1=${x(part * most[0])} x2=${x(part * most[0])} y1=${TOP} y2=${H - BOTTOM} /><text x=${x(part * most[0])} y=${H - BOTTOM + 15} text-anchor=${part === 1 ? "end" : "middle"}>${count(part * most[0])}</text>
       <line x1=${LEFT} x2=${W - RIGHT} y1=${y(part * most[1])} y2=${y(part * most[1])} /><text x=${LEFT - 6} y=${y(part * most[1]) + 4} text-anchor="end">${count(part * most[1])}</text></g>`)}
     <clipPath id="inside"><rect x=${LEFT} y=${TOP} width=${W - LEFT - RIGHT} height=${H - BOTTOM - TOP} /></clipPath>
     <polygon class="ideal" clip-path="url(#inside)" points=${polygon(found.ideal)}><title>no plan can take more</title></polygon>
@@ -62,7 +62,7 @@ export function ResiliencePage() {
       <${Cut} found=${found} shown=${shown} trail=${trail.current} />` : html`<p class="muted">Only one stream, ${found.x}, makes load: there is nothing to cut through.</p>`}
       <p class="keys"><i class="current"></i>as it runs <i class="ideal"></i>no plan can take more <i class="now"></i>now</p></section>
     <section class="card"><h2>How far each stream could rise alone</h2><div class="scroll rises"><${Rises} found=${found} /></div>
-      <h2>Rivals</h2><table><thead><tr><th>plan</th><th class="n">of ideal</th><th>puts</th></tr></thead><tbody>${others.map((plan, n) => html`<tr key=${plan.plan}><td><label><input type="checkbox" checked=${rivals.has(plan.plan)} onChange=${() => toggle(plan.plan)} /> <i class=${`dot s${((n + 1) % 8) + 1}`}></i> ${plan.plan}</label></td>
+      <h2 class="apart">Rivals</h2><table><thead><tr><th>plan</th><th class="n">of ideal</th><th>puts</th></tr></thead><tbody>${others.map((plan, n) => html`<tr key=${plan.plan}><td class="nowrap"><label><input type="checkbox" checked=${rivals.has(plan.plan)} onChange=${() => toggle(plan.plan)} /> <i class=${`dot s${((n + 1) % 8) + 1}`}></i> ${plan.plan}</label></td>
         <td class="n">${plan.volume === null ? "–" : percent(plan.volume)}</td><td class="muted">${differences(current, plan)}</td></tr>`)}</tbody></table>
       ${found.notes.length ? html`<h3>Assumed</h3><ul class="muted">${found.notes.slice(0, 5).map((note) => html`<li key=${note}>${note.slice(0, 200)}</li>`)}${found.notes.length > 5 ? html`<li>and ${found.notes.length - 5} more</li>` : null}</ul>` : null}</section></div>`;
 }
