@@ -33,7 +33,7 @@ class Submission:
     text: str
     folder: str
     max_latency_us: int | None = None
-    begun: Begun = Begun()
+    begun: Begun = field(default_factory=Begun)
 
 
 @dataclass(frozen=True)
