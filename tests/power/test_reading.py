@@ -106,9 +106,7 @@ def test_json_has_the_same_errors() -> None:
 
 
 def test_what_is_no_problem() -> None:
-    with pytest.raises(
-        InputError, match=r"d\.yaml is a deployment, not a power problem\. penstock"
-    ):
+    with pytest.raises(InputError, match=r"d\.yaml is a deployment without devices\. Add devices"):
         parse_power("streams: {}\nqueries: {}", "d.yaml")
     with pytest.raises(InputError, match=r"p\.yaml is empty\. penstock power takes a file with"):
         parse_power(" \n", "p.yaml")
