@@ -171,7 +171,8 @@ class TestAsking:
                     assert kind == "application/json", (method, path)
                     assert content["schema"] == {"$ref": "#/components/schemas/Refusal"}
                 (answer,) = told.values()
-                if "application/json" in answer["content"]:
+                # Pages and their parts are what they are.
+                if path.startswith("/api/") and "application/json" in answer.get("content", {}):
                     schema = answer["content"]["application/json"]["schema"]
                     name = schema.get("items", schema)["$ref"].rpartition("/")[2]
                     assert models[name]["type"] == "object", (method, path)
