@@ -31,7 +31,7 @@ from penstock.model.measurements import FragmentStatus, IntakeSample, NodeSample
 
 def join(catalog: Catalog, name: str, for_s: float = 60.0) -> None:
     until_s = time.time() + for_s
-    catalog.join(NodeRecord(name, 2, 1 << 30, f"{name}-1", 12, "0.1.0", until_s))
+    catalog.join(NodeRecord(name, 2, 1 << 30, f"{name}-1", 12, "0.1.0", until_s), [f"{name}-1"])
 
 
 @pytest.fixture
@@ -94,6 +94,7 @@ class TestNodes:
             "version": "0.1.0",
             "utilisation": 0.25,
             "memory_bytes": 700,
+            "heard": {},
             "runs": ["readings"],
         }
         assert (second.runs, second.utilisation, second.memory_bytes) == (["peaks"], 0, 0)

@@ -221,11 +221,39 @@ class TestNodes:
         assert [node.name for node in catalog.nodes()] == ["a", "b"]
 
     def test_only_its_own_process_prolongs_a_lease(self, catalog: Catalog) -> None:
-        catalog.join(self.A)
-        assert catalog.renew("a", "first", 80.0)
-        assert not catalog.renew("a", "second", 90.0)
-        assert not catalog.renew("b", "first", 90.0)
-        assert catalog.nodes() == (replace(self.A, lease_until_s=80.0),)
+        until_s = catalog.now_s() + 60.0
+        catalog.join(replace(self.A, lease_until_s=until_s))
+        assert catalog.renew("a", "first", until_s + 1)
+        assert not catalog.renew("a", "second", until_s + 2)
+        assert not catalog.renew("b", "first", until_s + 2)
+        assert catalog.nodes()[0].lease_until_s == pytest.approx(until_s + 1, abs=1e-3)
+
+    def test_a_lease_that_has_run_out_is_not_prolonged(self, catalog: Catalog) -> None:
+        """Others may have seen that, and work on what was its owner's."""
+        catalog.join(replace(self.A, lease_until_s=catalog.now_s() - 1.0))
+        assert not catalog.renew("a", "first", catalog.now_s() + 60.0)
+        assert not catalog.nodes()[0].is_alive(catalog.now_s())
+
+    def test_a_node_is_one_process_at_a_time(self, catalog: Catalog) -> None:
+        first = replace(self.A, lease_until_s=catalog.now_s() + 60.0)
+        second = replace(first, incarnation="second")
+        assert catalog.join(first)
+        assert not catalog.join(second)
+        assert catalog.nodes()[0].incarnation == "first"
+        assert catalog.join(second, former=["first"])
+        assert catalog.renew("a", "second", 0.0)
+        assert catalog.join(first)
+
+    def test_a_process_that_is_not_the_node_any_more_releases_nothing(
+        self, catalog: Catalog
+    ) -> None:
+        catalog.join(replace(self.A, incarnation="second"))
+        catalog.add(vars(submission()), [UnitRecord("q", "fragment", 1)])
+        catalog.assign(catalog.units()[0], "a")
+        catalog.release("q", 1, by=("a", "first"))
+        assert catalog.units()[0].released_epoch == 0
+        catalog.release("q", 1, by=("a", "second"))
+        assert catalog.units()[0].released_epoch == 1
 
     def test_a_lease_is_kept_to_the_millisecond(self, catalog: Catalog) -> None:
         until_s = 1_790_000_000.123

@@ -7,9 +7,15 @@ from collections.abc import Callable
 
 import pytest
 
-from control.world import Process, World
+from control.world import World
 from penstock.control.decisions import Assign, ChangeMove
-from penstock.control.records import MoveRecord
+from penstock.control.node_instructions import (
+    NodeInstruction,
+    ReleaseUnit,
+    ReportUnit,
+    StartUnit,
+    StopUnit,
+)
 
 UNIT, SOURCE, TARGET = "q", "a", "b"
 
@@ -20,27 +26,37 @@ class HandOver:
     def __init__(self) -> None:
         self.world = World(lambda some: some[0], units=1, nodes=3)
         self.world.a_controller_decides()
-        self._look(SOURCE)
-        self._start(SOURCE)
-        assert self._process(SOURCE).running == {UNIT: 1}
+        self._work(SOURCE)
+        assert self.world.the(SOURCE).running == {UNIT: 1}
 
-    def _process(self, name: str) -> Process:
-        process = self.world.processes[name]
-        assert process is not None
-        return process
+    def _work(self, name: str, until: type[NodeInstruction] | None = None) -> None:
+        """A process does all it has to, but what is of one kind: that it is about to do."""
+        process = self.world.the(name)
+        self.world.now_s += 0.3
+        self.world.tick(process)
+        while process.to_do or process.answers or process.asked:
+            due = [at for at, one in enumerate(process.to_do) if type(one) is not until]
+            if due:
+                self.world.carry_out(process, due[0], works=True, is_heard=True)
+            elif process.asked:
+                process.ask(process.asked[0], self.world.now_s, is_heard=True)
+            elif process.answers:
+                process.handle(process.answers.pop(0), self.world.now_s)
+            else:
+                return
+            if until is not StartUnit:
+                while process.starting:
+                    self.world.end_start(process, 0, works=True)
 
-    def _look(self, name: str) -> None:
-        self.world._look(self._process(name))
-
-    def _start(self, name: str) -> None:
-        self.world._start(self._process(name), works=True)
+    def _is_about_to(self, name: str, kind: type[NodeInstruction]) -> bool:
+        return any(isinstance(one, kind) for one in self.world.the(name).to_do)
 
     def ask(self) -> None:
-        now_s = self.world.now_s
-        self.world.moves[1] = MoveRecord(1, UNIT, SOURCE, TARGET, "preparing", False, now_s)
+        self.world.catalog.add_move(UNIT, TARGET, self.world.now_s)
 
-    def warm(self) -> None:
-        self.world._warm(self._process(TARGET), works=True)
+    def prepare(self) -> None:
+        self._work(TARGET)
+        assert self.world.catalog.moves[1].is_warm
 
     def look(self) -> None:
         """The controller sees that the target is ready; it has two things to write down."""
@@ -48,28 +64,40 @@ class HandOver:
         assert [type(plan) for plan in self.world.plans[0]] == [Assign, ChangeMove]
 
     def assign(self) -> None:
-        self.world._carry_out(self.world.plans[0].pop(0))
+        self.world.catalog.carry_out(self.world.plans[0].pop(0), self.world.now_s)
 
     def change_move(self) -> None:
-        self.world._carry_out(self.world.plans[0].pop(0))
+        self.world.catalog.carry_out(self.world.plans[0].pop(0), self.world.now_s)
+
+    def decide_to_stop(self) -> None:
+        self._work(SOURCE, until=StopUnit)
+        assert self._is_about_to(SOURCE, StopUnit)
 
     def stop_at_source(self) -> None:
-        self._look(SOURCE)
-        assert self._process(SOURCE).stopping == {UNIT: 1}
+        self._work(SOURCE, until=ReleaseUnit)
+        assert self._is_about_to(SOURCE, ReleaseUnit)
+        assert self.world.the(SOURCE).in_hands == {}
 
     def release(self) -> None:
-        self.world._stop(self._process(SOURCE))
+        self._work(SOURCE)
+        assert self.world.catalog.units[UNIT].released_epoch == 1
 
-    def claim(self) -> None:
-        self._look(TARGET)
-        assert self._process(TARGET).starting == {UNIT: 2}
+    def decide_to_start(self) -> None:
+        self._work(TARGET, until=StartUnit)
+        assert self._is_about_to(TARGET, StartUnit)
 
     def start(self) -> None:
-        self._start(TARGET)
+        self._work(TARGET, until=ReportUnit)
+        assert self._is_about_to(TARGET, ReportUnit)
+        assert self.world.the(TARGET).running == {UNIT: 2}
+
+    def report(self) -> None:
+        self._work(TARGET)
+        assert self.world.catalog.units[UNIT].is_up
 
     def finish(self) -> None:
         self.world.a_controller_decides()
-        assert self.world.moves[1].state == "done"
+        assert self.world.catalog.moves[1].state == "done"
 
     def kill(self, victim: str) -> None:
         if victim == "controller":
@@ -80,14 +108,16 @@ class HandOver:
 
 STEPS: tuple[Callable[[HandOver], None], ...] = (
     HandOver.ask,
-    HandOver.warm,
+    HandOver.prepare,
     HandOver.look,
     HandOver.assign,
     HandOver.change_move,
+    HandOver.decide_to_stop,
     HandOver.stop_at_source,
     HandOver.release,
-    HandOver.claim,
+    HandOver.decide_to_start,
     HandOver.start,
+    HandOver.report,
     HandOver.finish,
 )
 VICTIMS = ("controller", SOURCE, TARGET)
@@ -106,7 +136,8 @@ def after(step: Callable[[HandOver], None]) -> HandOver:
 
 def test_undisturbed_it_comes_to_its_end() -> None:
     world = after(STEPS[-1]).world
-    assert (world.units[UNIT].node, world.units[UNIT].epoch) == (TARGET, 2)
+    unit = world.catalog.units[UNIT]
+    assert (unit.node, unit.epoch) == (TARGET, 2)
 
 
 @pytest.mark.parametrize("victims", DEATHS, ids=["+".join(who) for who in DEATHS])
@@ -121,7 +152,7 @@ def test_whoever_dies_the_unit_runs_in_the_end(
         hand_over.kill(victim)
     if comes_back:
         for name in {*victims} & {*world.processes}:
-            world._boot(name)
+            world.boot(name)
     world.settle()
     world.check_settled()
     runs_on = [name for name, one in world.processes.items() if one and UNIT in one.running]
@@ -139,15 +170,7 @@ def test_whoever_sleeps_through_its_lease_is_replaced(
     assert process is not None
     process.is_frozen = True
     for _ in range(10):
-        world.now_s += 1.0
-        for awake in world._awake():
-            world._renew(awake)
-            world._look(awake)
-            world._stop(awake)
-            world._disown(awake)
-            world._start(awake, works=True)
-        world.a_controller_decides()
-        world.check_safety()
-    assert [one.node for one in world._awake() if UNIT in one.running] != []
+        world.pass_quietly(1.0)
+    assert [one.node for one in world.awake() if UNIT in one.running] != []
     world.settle()
     world.check_settled()

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from control.toys import ToyWorker, TroubledCatalog, started
+from control.stepped import Clock, SteppedNode
+from control.toys import ToyWorker, TroubledCatalog
 from penstock import __version__
-from penstock.control import agent as agent_module
 from penstock.control import launch, node_process
 from penstock.control.agent import Agent
 from penstock.control.catalog import Catalog
@@ -20,7 +20,6 @@ from penstock.control.server import main
 from penstock.control.tables import meta
 from penstock.control.versions import check_controller, check_nodes, check_system
 from penstock.errors import InputError
-from waiting import until
 
 HOW = (
     "Use penstock 9.9; or, to go on with this version, "
@@ -53,19 +52,17 @@ def test_a_node_of_another_version_does_not_join(catalog: TroubledCatalog) -> No
     assert catalog.nodes() == ()
 
 
-def test_a_node_that_comes_back_too_late_ends(
-    catalog: TroubledCatalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_node_that_comes_back_too_late_ends(catalog: TroubledCatalog) -> None:
     """Its lease ran out, and meanwhile the system was started by another version."""
-    monkeypatch.setattr(agent_module, "_RENEW_EVERY_S", 0.02)
-    agent = Agent(NodeRecord("a", 1, 1), catalog, ToyWorker(), 20.0)
-    with pytest.raises(AssertionError), started(agent) as running:  # stop() finds the error
-        until(lambda: catalog.nodes())
-        run_by(catalog, "9.9")
-        agent._give_up("its lease ran out")
-        until(lambda: running.has_ended)
-    assert isinstance(running.error, InputError)
-    assert "its system is run by penstock 9.9" in str(running.error)
+    clock = Clock()
+    node = SteppedNode(Agent(NodeRecord("a", 1, 1), catalog, ToyWorker(), 20.0, clock=clock), clock)
+    node.settle(0.5)
+    run_by(catalog, "9.9")
+    node.lose_lease()
+    node.settle()
+    assert node.agent.state.has_failed
+    with pytest.raises(InputError, match=r"its system is run by penstock 9\.9"):
+        node.agent.run()
 
 
 def test_the_process_of_a_node_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -92,7 +89,7 @@ def test_nodes_of_another_version_at_work(tmp_path: Path, caplog: pytest.LogCapt
     assert str(error.value) == said
     assert main([str(tmp_path), "0"]) == 1
     assert said in caplog.text
-    catalog.join(NodeRecord("a", 1, 1, "a-1", version="9.9", lease_until_s=time.time() - 1))
+    catalog.renew("a", "a-1", time.time() - 1)
     check_nodes(catalog)
     catalog.close()
 

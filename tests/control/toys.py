@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from penstock.control.agent import Agent
 from penstock.control.catalog import Catalog
 from penstock.control.recorded_plans import plan_text
 from penstock.control.records import Submission, UnitRecord
@@ -88,9 +85,9 @@ class TroubledCatalog(Catalog):
     def _begin_with(self, what: str) -> None:
         self.before.get(what, lambda: None)()
 
-    def join(self, node: Any) -> None:
+    def join(self, *given: Any, **also: Any) -> bool:
         self._begin_with("join")
-        super().join(node)
+        return super().join(*given, **also)
 
     def renew(self, node: str, incarnation: str, until_s: float) -> bool:
         self._begin_with("renew")
@@ -104,9 +101,9 @@ class TroubledCatalog(Catalog):
         self._begin_with("report")
         super().report(*given, **also)
 
-    def release(self, unit: str, epoch: int) -> None:
+    def release(self, *given: Any, **also: Any) -> None:
         self._begin_with("release")
-        super().release(unit, epoch)
+        super().release(*given, **also)
 
     def add(
         self,
@@ -142,42 +139,6 @@ def empty_catalog(path: Path) -> TroubledCatalog:
     """A new catalog in this file."""
     path.write_bytes(_empty())
     return TroubledCatalog(f"sqlite:///{path}")
-
-
-class Running:
-    """An agent that runs in a thread of its own."""
-
-    def __init__(self, agent: Agent) -> None:
-        self.agent = agent
-        self.error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    def _run(self) -> None:
-        try:
-            self.agent.run()
-        except BaseException as error:
-            self.error = error
-
-    @property
-    def has_ended(self) -> bool:
-        return not self._thread.is_alive()
-
-    def stop(self) -> None:
-        self.agent.stop()
-        self._thread.join(20)
-        assert self.has_ended
-        assert self.error is None
-
-
-@contextmanager
-def started(agent: Agent) -> Iterator[Running]:
-    """The agent, running until the end of the block."""
-    running = Running(agent)
-    try:
-        yield running
-    finally:
-        running.stop()
 
 
 def once(work: Callable[[], None]) -> Callable[[], None]:

@@ -66,6 +66,10 @@ def other_node(system: RunningSystem) -> str:
     return "n2" if known["hourly"] == "n1" else "n1"
 
 
+def heard(system: RunningSystem) -> dict[str, set[str]]:
+    return {node.name: set(node.heard) for node in system.status().nodes}
+
+
 def java_below(pid: int) -> list[psutil.Process]:
     below = psutil.Process(pid).children(recursive=True)
     return [one for one in below if one.name() == "java"]
@@ -87,6 +91,7 @@ def test_nodes_in_one_process(tmp_path: Path) -> None:
         assert {one.pid for one in system.status().nodes} == {home.address().pid}
         assert len(java_below(home.address().pid)) == 1
         moved_once(system)
+        until(lambda: heard(system) == {"n1": {"n2"}, "n2": {"n1"}}, 60, lambda: heard(system))
 
 
 @pytest.mark.soak  # five Java processes take two cores a while to start

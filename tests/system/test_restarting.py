@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from penstock.control.launch import bring_down
+from penstock.control.letters import Letter
+from penstock.control.message_server import post
+from penstock.errors import UnreachableError
 from system.under_test import UnderTest
 from waiting import until
 
@@ -37,10 +40,31 @@ def await_all_up(system: UnderTest) -> None:
     until(lambda: all(one.is_up for one in system.catalog.units()), 120, "everything runs")
 
 
+def heard(system: UnderTest) -> dict[str, set[str]]:
+    return {node.name: set(node.heard) for node in system.client.nodes()}
+
+
+def check_messages(system: UnderTest) -> None:
+    """Nodes hear of each other; what nobody sent with the token is refused and logged."""
+    until(lambda: heard(system) == {"a": {"b"}, "b": {"a"}}, 60, "nodes hear of each other")
+    ages_s = [age_s for node in system.client.nodes() for age_s in node.heard.values()]
+    assert 0.0 < max(ages_s) < 30.0
+    contacts = system.catalog.contacts()
+    letter = Letter(sender="b", life=contacts["b"].life, to="a", loads={})
+    with pytest.raises(UnreachableError, match="401"):
+        post(contacts["a"].address, "a guess", letter)
+    former = letter.model_copy(update={"life": "a former one"})
+    with pytest.raises(UnreachableError, match="403"):
+        post(contacts["a"].address, system.home.token(), former)
+    for why in ("the token is missing or wrong", "a former life of b"):
+        until(lambda why=why: why in system.log("a"), 20, why)  # type: ignore[misc]
+
+
 @pytest.mark.timeout(400)
 def test_a_clean_restart_and_a_killed_node(system: UnderTest) -> None:
     system.submit("meters", METERS)
     await_all_up(system)
+    check_messages(system)
     for unit in ("free", "readings"):
         if system.node_of(unit) != "b":
             assert system.move(unit, "b") == "done"
@@ -55,6 +79,7 @@ def test_a_clean_restart_and_a_killed_node(system: UnderTest) -> None:
     until(lambda: system.node_of("free") == "b", 180, "it comes back")
     await_all_up(system)
     assert set(places(system).values()) == {"b"}
+    until(lambda: heard(system) == {"a": {"b"}, "b": {"a"}}, 60, "they talk again")
     moves = [(one.unit, one.by) for one in system.catalog.moves() if one.source == "b"]
     assert ("pinned", "failover") not in moves, "it waited for its node"
     came_home = {

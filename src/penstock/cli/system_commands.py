@@ -9,7 +9,7 @@ import shutil
 import sys
 import textwrap
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -264,11 +264,19 @@ def nodes(home: HomeOption = None, json: JsonOption = False) -> None:
             one.state,
             f"{one.utilisation:.0%} of {one.cores}",
             f"{one.memory_bytes / 2**20:,.0f} MB",
+            _heard(one.heard),
             ", ".join(one.runs),
         )
         for one in found
     ]
-    _print_table(("node", "state", "cpu", "memory", "runs"), rows, "no nodes")
+    _print_table(("node", "state", "cpu", "memory", "heard from", "runs"), rows, "no nodes")
+
+
+def _heard(ages_s: Mapping[str, float]) -> str:
+    """Of how many others a node knows the load, and how old the oldest word is."""
+    if not ages_s:
+        return "nobody"
+    return f"{len(ages_s)}, up to {max(ages_s.values()):.1f} s ago"
 
 
 def status(

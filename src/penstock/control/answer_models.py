@@ -73,7 +73,10 @@ class Refusal(ApiModel):
 
 
 class NodeAnswer(ApiModel):
-    """A node: what it has, what it uses, and what was given to it."""
+    """A node: what it has, what it uses, and what was given to it.
+
+    ``heard`` is how old, in seconds, what it has heard from each of the other nodes is.
+    """
 
     name: str
     state: NodeState
@@ -83,6 +86,7 @@ class NodeAnswer(ApiModel):
     version: str
     utilisation: float
     memory_bytes: int
+    heard: dict[str, float]
     runs: list[str]
 
 

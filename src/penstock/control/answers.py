@@ -23,7 +23,7 @@ from penstock.control.decisions import RESTARTS_AT_MOST
 from penstock.control.latencies import Wanted, misses
 from penstock.control.metrics import SystemMetrics
 from penstock.control.notes import is_waiting_for_node, place_notes
-from penstock.control.records import UNREADABLE, NodeRecord, UnitRecord
+from penstock.control.records import UNREADABLE, Contact, NodeRecord, UnitRecord
 from penstock.control.system import System, Unit
 from penstock.control.unreadable import unreadable_units
 from penstock.load.apportion import OperatorShare, operator_shares
@@ -46,12 +46,37 @@ _SUMMARY: tuple[ShownState, ...] = (
 
 def nodes_answer(catalog: Catalog) -> list[NodeAnswer]:
     """Every node with what it has, what it uses and what runs on it."""
-    now_s, units = catalog.now_s(), catalog.units()
-    return [_node(node, catalog.latest_sample(node.name), units, now_s) for node in catalog.nodes()]
+    now_s, units, contacts = catalog.now_s(), catalog.units(), catalog.contacts()
+    return [
+        _node(
+            node,
+            catalog.latest_sample(node.name),
+            units,
+            ages_now(contacts.get(node.name), now_s),
+            now_s,
+        )
+        for node in catalog.nodes()
+    ]
+
+
+def ages_now(contact: Contact | None, now_s: float) -> dict[str, float]:
+    """How old, in seconds, what a node has heard of the others is by now.
+
+    >>> ages_now(Contact("a", "a-1", "127.0.0.1:1", {"b": 0.5}, heard_s=10.0), now_s=11.0)
+    {'b': 1.5}
+    """
+    if contact is None:
+        return {}
+    since_s = max(0.0, now_s - contact.heard_s)
+    return {name: round(age_s + since_s, 1) for name, age_s in contact.heard.items()}
 
 
 def _node(
-    node: NodeRecord, latest: NodeSample | None, units: Iterable[UnitRecord], now_s: float
+    node: NodeRecord,
+    latest: NodeSample | None,
+    units: Iterable[UnitRecord],
+    heard: dict[str, float],
+    now_s: float,
 ) -> NodeAnswer:
     alive = node.is_alive(now_s)
     used = latest if alive and latest is not None else NodeSample(now_s)
@@ -64,6 +89,7 @@ def _node(
         version=node.version,
         utilisation=used.utilisation,
         memory_bytes=used.memory_bytes,
+        heard=heard,
         runs=[unit.name for unit in units if unit.node == node.name],
     )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -18,9 +18,17 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from penstock import __version__
-from penstock.control.records import EventRecord, MoveRecord, NodeRecord, Submission, UnitRecord
+from penstock.control.records import (
+    Contact,
+    EventRecord,
+    MoveRecord,
+    NodeRecord,
+    Submission,
+    UnitRecord,
+)
 from penstock.control.tables import (
     VERSION,
+    contacts,
     events,
     meta,
     metadata,
@@ -270,23 +278,58 @@ class Catalog:
         with self._begin() as connection:
             connection.execute(sa.update(nodes).where(nodes.c.name == node).values(**values))
 
-    def join(self, node: NodeRecord) -> None:
-        """Records that a new process runs the node, with a lease."""
+    def join(self, node: NodeRecord, former: Collection[str] = ()) -> bool:
+        """Records that a new process runs the node, with a lease; False if another one does.
+
+        ``former`` are lives that whoever joins had itself: their leases need not have run out.
+        """
+        now_s = self.now_s()
+        mine = nodes.c.name == node.name
+        is_free = (nodes.c.lease_until_s <= now_s) | nodes.c.incarnation.in_(former)
         with self._begin() as connection:
-            mine = nodes.c.name == node.name
-            if not connection.execute(sa.update(nodes).where(mine).values(**vars(node))).rowcount:
+            values = sa.update(nodes).where(mine, is_free).values(**vars(node))
+            if connection.execute(values).rowcount:
+                return True
+            is_known = connection.execute(sa.select(nodes.c.name).where(mine)).scalar() is not None
+            if not is_known:
                 connection.execute(sa.insert(nodes), vars(node))
+            return not is_known
 
     def renew(self, node: str, incarnation: str, until_s: float) -> bool:
-        """Prolongs a lease; False if another process has become the node meanwhile."""
-        mine = (nodes.c.name == node, nodes.c.incarnation == incarnation)
+        """Prolongs a lease; False if it has run out: others may have seen that."""
+        is_left = nodes.c.lease_until_s > self.now_s()
+        mine = (nodes.c.name == node, nodes.c.incarnation == incarnation, is_left)
         with self._begin() as connection:
             renewal = sa.update(nodes).where(*mine).values(lease_until_s=until_s)
             return bool(connection.execute(renewal).rowcount)
 
+    def publish(self, node: str, life: str, address: str) -> None:
+        """Makes known where a node takes messages in this life."""
+        values = {"life": life, "address": address, "heard": {}, "heard_s": self.now_s()}
+        with self._begin() as connection:
+            told = sa.update(contacts).where(contacts.c.node == node).values(**values)
+            if not connection.execute(told).rowcount:
+                connection.execute(sa.insert(contacts), {"node": node, **values})
+
+    def note_heard(self, node: str, heard: Mapping[str, float]) -> None:
+        """Records how old what a node has heard of others is."""
+        values = {"heard": dict(heard), "heard_s": self.now_s()}
+        with self._begin() as connection:
+            connection.execute(sa.update(contacts).where(contacts.c.node == node).values(**values))
+
+    def contacts(self) -> dict[str, Contact]:
+        """Where the living nodes take messages: nobody else is to be told or listened to."""
+        is_present = (contacts.c.node == nodes.c.name) & (contacts.c.life == nodes.c.incarnation)
+        present = sa.select(contacts).join(nodes, is_present)
+        present = present.where(nodes.c.lease_until_s > self.now_s()).order_by(contacts.c.node)
+        with self._read() as connection:
+            rows = connection.execute(present).mappings()
+            return {row["node"]: Contact(**row) for row in rows}
+
     def forget_node(self, node: str) -> None:
         """Takes a node out."""
         with self._begin() as connection:
+            connection.execute(sa.delete(contacts).where(contacts.c.node == node))
             connection.execute(sa.delete(nodes).where(nodes.c.name == node))
             connection.execute(sa.delete(samples).where(samples.c.node == node))
 
@@ -357,9 +400,16 @@ class Catalog:
         with self._begin() as connection:
             connection.execute(sa.update(units).where(*mine).values(restarts=0, returns=0))
 
-    def release(self, unit: str, epoch: int) -> None:
-        """Records that the owner with this epoch has stopped."""
-        mine = (units.c.name == unit, units.c.released_epoch < epoch)
+    def release(self, unit: str, epoch: int, by: tuple[str, str] | None = None) -> None:
+        """Records that the owner with this epoch has stopped.
+
+        ``by`` is the node that says so and its incarnation: a process is not listened to once
+        another one has become its node, which may be running the unit with that very epoch.
+        """
+        mine = [units.c.name == unit, units.c.released_epoch < epoch]
+        if by is not None:
+            known = sa.select(nodes.c.incarnation).where(nodes.c.name == by[0])
+            mine.append(known.scalar_subquery() == by[1])
         values = {"released_epoch": epoch, "released_s": self.now_s()}
         with self._begin() as connection:
             connection.execute(sa.update(units).where(*mine).values(**values))

@@ -114,7 +114,8 @@ def _kept(move: MoveRecord, unit: UnitRecord, alive: Mapping[str, NodeRecord]) -
 def _back(move: MoveRecord, unit: UnitRecord, why: str) -> Assign:
     """Gives the unit to the source of its move again; what was on its way home still is."""
     home = move.target if move.by == "return" else unit.belongs
-    return Assign(unit, move.source, f"back to {move.source}: {why}", belongs=home)
+    belongs = None if home == move.source else home
+    return Assign(unit, move.source, f"back to {move.source}: {why}", belongs=belongs)
 
 
 def _load(units: Iterable[UnitRecord], alive: Mapping[str, NodeRecord]) -> dict[str, float]:

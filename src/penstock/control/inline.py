@@ -16,6 +16,7 @@ from penstock.control.catalog import Catalog
 from penstock.control.home import Home
 from penstock.control.node_process import RETAINED_ROWS
 from penstock.control.records import NodeRecord
+from penstock.control.talking import InlineCarrier, Talk
 from penstock.control.worker import SparkWorker
 from penstock.spark.node import NodeOptions
 from penstock.spark.session import SessionOptions, SparkSession, start_session
@@ -30,6 +31,7 @@ class InlineHost:
     def __init__(self, home: Home, catalog: Catalog) -> None:
         self._home = home
         self._catalog = catalog
+        self._carrier = InlineCarrier()
         self._session: SparkSession | None = None
         self._running: dict[str, tuple[Agent, threading.Thread]] = {}
 
@@ -51,7 +53,8 @@ class InlineHost:
         options = NodeOptions(cores=node.cores, retained_rows=RETAINED_ROWS)
         worker = SparkWorker(node.name, self._session, StateFolder(self._home.state), options)
         record = NodeRecord(node.name, node.cores, node.memory_bytes, pid=os.getpid())
-        agent = Agent(record, self._catalog, worker)
+        talk = Talk(node.name, self._catalog, self._carrier)
+        agent = Agent(record, self._catalog, worker, talk=talk)
         thread = threading.Thread(target=agent.run, name=f"node-{node.name}", daemon=True)
         self._running[node.name] = (agent, thread)
         thread.start()

@@ -20,6 +20,7 @@ from penstock.control.agent import Agent
 from penstock.control.catalog import Catalog
 from penstock.control.home import Home
 from penstock.control.records import NodeRecord
+from penstock.control.talking import LoopbackCarrier, Talk
 from penstock.control.versions import check_system
 from penstock.errors import InputError, PenstockError, RunError
 
@@ -65,7 +66,8 @@ def _run(home: Home, name: str, master: str | None) -> None:
     session = start_session(name, wanted, home.log(name))
     options = NodeOptions(cores=node.cores, retained_rows=RETAINED_ROWS)
     worker = SparkWorker(name, session, StateFolder(home.state), options)
-    agent = Agent(node, catalog, worker)
+    talk = Talk(name, catalog, LoopbackCarrier(home.token(), catalog))
+    agent = Agent(node, catalog, worker, talk=talk)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: agent.stop())
     if master is not None:

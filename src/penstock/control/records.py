@@ -59,6 +59,20 @@ class NodeRecord:
 
 
 @dataclass(frozen=True)
+class Contact:
+    """Where a node takes messages in its present life, and what it has heard of others.
+
+    ``heard`` is how old what it knows of each of them was at ``heard_s``, by the catalog's clock.
+    """
+
+    node: str
+    life: str
+    address: str
+    heard: Mapping[str, float] = field(default_factory=dict)
+    heard_s: float = 0.0
+
+
+@dataclass(frozen=True)
 class UnitRecord:
     """A fragment or an intake: where it is to run, and what its owner has last said about it.
 

@@ -81,6 +81,16 @@ nodes = sa.Table(
     sa.Column("joined_s", sa.Float, nullable=False, default=0.0),
 )
 
+contacts = sa.Table(
+    "penstock_contacts",
+    metadata,
+    sa.Column("node", sa.String(200), primary_key=True),
+    sa.Column("life", sa.String(40), nullable=False),
+    sa.Column("address", sa.String(200), nullable=False),
+    sa.Column("heard", sa.JSON, nullable=False, default=dict),
+    sa.Column("heard_s", sa.Float, nullable=False, default=0.0),
+)
+
 units = sa.Table(
     "penstock_units",
     metadata,

@@ -28,26 +28,9 @@ from penstock.balance.hierarchy.negotiation import Hierarchy
 from penstock.balance.hierarchy.ownership import Ownership
 from penstock.balance.hierarchy.state import HeldOperator, LocalView, NegotiatingNode
 from penstock.balance.hierarchy.transfers import PlacedOperators, size_of
-from penstock.balance.protocol import Tick
-from penstock.errors import InputError
+from penstock.model.protocol import Tick
 from penstock.model.tree_network import TreeNetwork
-
-
-@dataclass(frozen=True)
-class Links:
-    """How messages travel: mostly near the shortest delay, a few take up to the longest.
-
-    ``loss`` and ``doubling`` are the shares of messages that come never and twice.
-    """
-
-    shortest_s: float = 0.02
-    longest_s: float = 0.02
-    loss: float = 0.0
-    doubling: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.shortest_s <= self.longest_s or not 0 <= self.loss + self.doubling <= 1:
-            raise InputError(f"no network is like this: {self}", hint="Give shares and seconds.")
+from penstock.sim.links import Links
 
 
 @dataclass(frozen=True)
@@ -292,12 +275,7 @@ class TreeWorld:
         self._watcher.on_message(self.now_s, message)
         if self._is_traced:
             self._note(_describe(message))
-        chance = self._rng.random()
-        copies = 0 if chance < self._links.loss else 1
-        copies += chance >= 1 - self._links.doubling
-        spread_s = self._links.longest_s - self._links.shortest_s
-        for _ in range(copies):
-            delay_s = self._links.shortest_s + spread_s * self._rng.random() ** 4
+        for delay_s in self._links.delays_s(self._rng):
             self._push(self.now_s + delay_s, "message", message)
 
     def _enact(self, name: str, instruction: Instruction) -> None:

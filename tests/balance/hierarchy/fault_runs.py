@@ -13,7 +13,8 @@ from penstock.balance.hierarchy.settings import Accept, HierarchySettings, Trans
 from penstock.balance.hierarchy.transfers import DownRule
 from penstock.model.node_tree import NodeTree
 from penstock.model.tree_network import TreeInput, TreeNetwork, TreeOperator
-from penstock.sim.tree_world import Links, Outage, SizeChange, TreeWorld
+from penstock.sim.links import Links
+from penstock.sim.tree_world import Outage, SizeChange, TreeWorld
 
 TROUBLE_S = 20.0
 _CALM_S = 10.0

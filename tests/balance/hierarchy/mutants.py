@@ -13,7 +13,7 @@ from penstock.balance.hierarchy.instructions import ChangeOwner
 from penstock.balance.hierarchy.messages import MessageType, NegotiationMessage, Portion
 from penstock.balance.hierarchy.negotiation import Hierarchy, NodeReaction
 from penstock.balance.hierarchy.state import Answering, Asking, NegotiatingNode, Settling
-from penstock.balance.protocol import Reaction
+from penstock.model.protocol import Reaction
 
 
 class NeverBusy(Hierarchy):

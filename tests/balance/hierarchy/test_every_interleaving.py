@@ -23,8 +23,8 @@ from penstock.balance.hierarchy.ownership import Ownership
 from penstock.balance.hierarchy.settings import HierarchySettings
 from penstock.balance.hierarchy.state import HeldOperator, LocalView, NegotiatingNode
 from penstock.balance.hierarchy.transfers import PlacedOperators, size_of
-from penstock.balance.protocol import Reaction, Tick
 from penstock.lang.abstract import parse_tree
+from penstock.model.protocol import Reaction, Tick
 from penstock.model.tree_network import TreeNetwork
 
 SETTINGS = HierarchySettings(period_s=1_000, answer_s=1, hold_s=2, rest_periods=0.0)

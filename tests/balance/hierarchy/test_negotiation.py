@@ -24,7 +24,8 @@ from penstock.balance.hierarchy.settings import Accept, HierarchySettings, Trans
 from penstock.balance.hierarchy.transfers import PlacedOperators
 from penstock.errors import InputError
 from penstock.lang.abstract import parse_tree
-from penstock.sim.tree_world import Links, TreeWorld, Watcher
+from penstock.sim.links import Links
+from penstock.sim.tree_world import TreeWorld, Watcher
 
 FIGURE_12 = parse_tree(
     """

@@ -25,50 +25,16 @@ def state(catalog: TroubledCatalog, name: str) -> str:
     return found.state if found.reported_epoch == found.epoch else ""
 
 
-def node(catalog: TroubledCatalog, name: str = "a") -> NodeRecord | None:
-    return next((one for one in catalog.nodes() if one.name == name), None)
+def record(catalog: TroubledCatalog, name: str = "a") -> NodeRecord:
+    return next(one for one in catalog.nodes() if one.name == name)
 
 
 def is_alive(catalog: TroubledCatalog, name: str = "a") -> bool:
-    found = node(catalog, name)
-    return found is not None and found.is_alive(time.time())
+    return any(one.name == name and one.is_alive(time.time()) for one in catalog.nodes())
 
 
 def alive_elsewhere(catalog: TroubledCatalog, name: str, for_s: float = 60.0) -> None:
-    """Another node with a lease, whose process nobody sees."""
-    catalog.join(NodeRecord(name, 1, 1, "other", lease_until_s=time.time() + for_s))
-
-
-class Clock:
-    """A clock that can be put forward."""
-
-    def __init__(self) -> None:
-        self._ahead_s = 0.0
-
-    def skip(self, seconds: float) -> None:
-        self._ahead_s += seconds
-
-    def monotonic(self) -> float:
-        return time.monotonic() + self._ahead_s
-
-    def time(self) -> float:
-        return time.time() + self._ahead_s
-
-
-def incarnation(catalog: TroubledCatalog) -> str:
-    found = node(catalog)
-    assert found is not None
-    return found.incarnation
-
-
-def counted(catalog: TroubledCatalog, asked: str, error: Exception | None = None) -> list[None]:
-    """Grows with every time the catalog is asked, and lets that fail if an error is given."""
-    times: list[None] = []
-
-    def work() -> None:
-        times.append(None)
-        if error is not None:
-            raise error
-
-    catalog.before[asked] = work
-    return times
+    """Another process becomes the node, whoever was it before; nobody sees what it does."""
+    known = [one.incarnation for one in catalog.nodes() if one.name == name]
+    lease = NodeRecord(name, 1, 1, "other", lease_until_s=time.time() + for_s)
+    assert catalog.join(lease, known)

@@ -53,7 +53,7 @@ from penstock.balance.hierarchy.state import (
     NegotiatingNode,
     Settling,
 )
-from penstock.balance.protocol import Protocol, Reaction, Tick
+from penstock.model.protocol import Protocol, Reaction, Tick
 
 NodeReaction = Reaction[NegotiatingNode, NegotiationMessage, Instruction]
 

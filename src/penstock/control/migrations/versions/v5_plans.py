@@ -1,4 +1,4 @@
-"""Plans are recorded, and a sample has its time inside.
+"""Plans are recorded, a sample has its time inside, and nodes have addresses.
 
 Plans themselves are worked out from what was submitted when the controller starts.
 """
@@ -23,5 +23,13 @@ def upgrade() -> None:
         "penstock_plans",
         sa.Column("submission", sa.Integer, primary_key=True, autoincrement=False),
         sa.Column("plan", sa.Text, nullable=False),
+    )
+    op.create_table(
+        "penstock_contacts",
+        sa.Column("node", sa.String(200), primary_key=True),
+        sa.Column("life", sa.String(40), nullable=False),
+        sa.Column("address", sa.String(200), nullable=False),
+        sa.Column("heard", sa.JSON, nullable=False),
+        sa.Column("heard_s", sa.Float, nullable=False),
     )
     op.execute(f"UPDATE penstock_samples SET numbers = {_TIMED[op.get_bind().dialect.name]}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -24,8 +24,7 @@ class Tick:
     """Time has passed, and nothing else happened."""
 
 
-@dataclass(frozen=True)
-class Reaction(Generic[State, Message, Instruction]):
+class Reaction(NamedTuple, Generic[State, Message, Instruction]):
     """What a node comes to: its new state, what it sends, and what it wants done."""
 
     state: State
