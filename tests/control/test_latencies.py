@@ -21,6 +21,7 @@ def node(utilisation: float) -> NodeAnswer:
         version="",
         utilisation=utilisation,
         memory_bytes=1,
+        heard={},
         runs=[],
     )
 

@@ -75,7 +75,7 @@ GossipEvent = LoadMeasured | LoadsHeard
 
 
 @dataclass(frozen=True)
-class LoadGossip(Protocol[GossipState, GossipEvent, TellLoads, None]):
+class LoadGossip(Protocol[GossipState, GossipEvent, TellLoads, None, np.random.Generator]):
     """Tells ``told_at_once`` others every ``every_s``; forgets what is older than ``kept_s``.
 
     >>> gossip, rng = LoadGossip(), np.random.default_rng(1)

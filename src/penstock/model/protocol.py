@@ -8,15 +8,15 @@ happened to a node, sends the messages it answers with, and carries its instruct
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Generic, NamedTuple, TypeVar
-
-import numpy as np
 
 State = TypeVar("State")
 Event = TypeVar("Event")
 Message = TypeVar("Message")
 Instruction = TypeVar("Instruction")
+Rng = TypeVar("Rng", contravariant=True)
 
 
 @dataclass(frozen=True)
@@ -28,15 +28,16 @@ class Reaction(NamedTuple, Generic[State, Message, Instruction]):
     """What a node comes to: its new state, what it sends, and what it wants done."""
 
     state: State
-    messages: tuple[Message, ...] = ()
-    instructions: tuple[Instruction, ...] = ()
+    messages: Sequence[Message] = ()
+    instructions: Sequence[Instruction] = ()
 
 
-class Protocol(ABC, Generic[State, Event, Message, Instruction]):
+class Protocol(ABC, Generic[State, Event, Message, Instruction, Rng]):
     """The part of one node.
 
     Messages may be lost, doubled, late or in another order; a node may stop and begin again.
-    ``handle`` depends on its arguments alone, so the same run can be repeated to the byte.
+    ``handle`` depends on its arguments alone, so the same run can be repeated to the byte; it may
+    change the state that it is given, and gives back the one that holds.
     """
 
     name: ClassVar[str]
@@ -48,7 +49,7 @@ class Protocol(ABC, Generic[State, Event, Message, Instruction]):
         state: State,
         event: Event | Message | Tick,
         now_s: float,
-        rng: np.random.Generator,
+        rng: Rng,
     ) -> Reaction[State, Message, Instruction]:
         """What a node in ``state`` does about an event."""
 

@@ -183,10 +183,6 @@ class Measured(NamedTuple):
     time_s: float
 
 
-class TimerDue(NamedTuple):
-    """Time has passed."""
-
-
 Message = (
     Compose
     | Located
@@ -202,7 +198,6 @@ Message = (
     | Released
     | Finish
     | Measured
-    | TimerDue
 )
 
 

@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from heapq import heappop
 from random import Random
-from typing import Any
+from typing import Any, ClassVar
 
+from penstock.model.protocol import Protocol, Reaction, Tick
 from penstock.share import composer, probing, sessions
 from penstock.share.answers import CompositionOptions
 from penstock.share.messages import (
@@ -33,7 +34,6 @@ from penstock.share.messages import (
     Released,
     ReleaseSession,
     Spent,
-    TimerDue,
     Unconfirmed,
     request_of,
 )
@@ -41,7 +41,7 @@ from penstock.share.turn import NodeComposition, Turn
 
 
 @dataclass(frozen=True)
-class CompositionProtocol:
+class CompositionProtocol(Protocol[NodeComposition, Message, Envelope, Instruction, Random]):
     """The rules by which nodes compose queries.
 
     >>> from penstock.model.composition import PlanOperator, QueryPlan
@@ -54,11 +54,16 @@ class CompositionProtocol:
     ([], [Find(session='q1~0', token=2, keys=('stream o1()',))])
     """
 
+    name: ClassVar[str] = "compose"
     options: CompositionOptions = field(default_factory=CompositionOptions)
 
     def handle(
-        self, state: NodeComposition, event: Message, now_s: float, rng: Random
-    ) -> tuple[NodeComposition, list[Envelope], list[Instruction]]:
+        self,
+        state: NodeComposition,
+        event: Message | Envelope | Tick,
+        now_s: float,
+        rng: Random,
+    ) -> Reaction[NodeComposition, Envelope, Instruction]:
         """The state after an event, what to send, and what to do."""
         turn = Turn(state, now_s, rng, self.options)
         state.book.expire(now_s)
@@ -67,7 +72,11 @@ class CompositionProtocol:
             _, _, what, about = heappop(state.timers)
             _REMINDERS[what](turn, about)
         _HANDLERS[type(event)](turn, event)
-        return state, turn.messages, turn.instructions
+        return Reaction(state, turn.messages, turn.instructions)
+
+    def wake_at_s(self, state: NodeComposition) -> float:
+        """When the next answer or reservation runs out."""
+        return state.next_timer_s()
 
 
 def _on_located(turn: Turn, found: Located) -> None:
@@ -94,7 +103,7 @@ _HANDLERS: Mapping[type[Any], Callable[[Turn, Any], None]] = {
     Released: composer.on_released,
     Finish: composer.on_finish,
     Measured: sessions.on_measured,
-    TimerDue: lambda turn, event: None,
+    Tick: lambda turn, event: None,
 }
 
 _REMINDERS: Mapping[str, Callable[[Turn, Any], None]] = {

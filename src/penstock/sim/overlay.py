@@ -12,6 +12,7 @@ from heapq import heappop, heappush
 from math import inf
 from random import Random
 
+from penstock.model.protocol import Tick
 from penstock.share.discovery import Discovery, HashRing, component_key
 from penstock.share.messages import (
     Admitted,
@@ -22,7 +23,6 @@ from penstock.share.messages import (
     Message,
     Refused,
     Register,
-    TimerDue,
     Unregister,
 )
 from penstock.share.node_book import NodeBook
@@ -50,7 +50,7 @@ class RequestOutcome:
     result: Admitted | Refused
 
 
-Watcher = Callable[[float, str, Message, NodeComposition], None]
+Watcher = Callable[[float, str, Message | Tick, NodeComposition], None]
 
 
 @dataclass
@@ -84,7 +84,7 @@ class Overlay:
             for does in sorted(book.permanent):
                 self.ring.register(component_key(does), book.node)
         self._rng = Random(self.seed)
-        self._events: list[tuple[float, int, str, Message]] = []
+        self._events: list[tuple[float, int, str, Message | Tick]] = []
         self._sequence = 0
         self._asked_s: dict[str, float] = {}
         self._ticks: dict[str, float] = {}
@@ -99,13 +99,13 @@ class Overlay:
         """Handles events up to a time, or until nothing is left to happen."""
         while self._events and self._events[0][0] <= until_s:
             self.now_s, _, node, message = heappop(self._events)
-            if type(message) is TimerDue:
+            if type(message) is Tick:
                 self._ticks.pop(node, None)
             self._handle(node, message)
         if until_s < inf:
             self.now_s = until_s
 
-    def _handle(self, node: str, message: Message) -> None:
+    def _handle(self, node: str, message: Message | Tick) -> None:
         kind = type(message).__name__
         self.counts[kind] = self.counts.get(kind, 0) + 1
         state = self.nodes[node]
@@ -152,11 +152,11 @@ class Overlay:
             self._schedule(at_s, envelope.to, envelope.message)
 
     def _set_timer(self, node: str, state: NodeComposition) -> None:
-        due_s = state.next_timer_s()
+        due_s = self.protocol.wake_at_s(state)
         if due_s < self._ticks.get(node, inf):
             self._ticks[node] = due_s
-            self._schedule(due_s, node, TimerDue())
+            self._schedule(due_s, node, Tick())
 
-    def _schedule(self, at_s: float, node: str, message: Message) -> None:
+    def _schedule(self, at_s: float, node: str, message: Message | Tick) -> None:
         self._sequence += 1
         heappush(self._events, (at_s, self._sequence, node, message))

@@ -26,7 +26,7 @@ class ProtocolWorld(Generic[State]):
 
     def __init__(
         self,
-        protocol: Protocol[State, Any, Any, Any],
+        protocol: Protocol[State, Any, Any, Any, np.random.Generator],
         states: Mapping[str, State],
         arrival: Callable[[Any], tuple[str, Any]],
         links: Links | None = None,

@@ -56,7 +56,7 @@ class ShortPromise(Hierarchy):
         answering = found.state.negotiation
         if isinstance(answering, Answering) and answering.until_s > now_s + 0.3:
             short = replace(answering, until_s=now_s + 0.3)
-            return replace(found, state=replace(found.state, negotiation=short))
+            return found._replace(state=replace(found.state, negotiation=short))
         return found
 
 
@@ -81,7 +81,7 @@ class DeploysBeforeConfirm(Hierarchy):
             )
             for peer, portions in settling.agreed
         )
-        return replace(found, instructions=steps)
+        return found._replace(instructions=steps)
 
 
 class GivesTooMuch(Hierarchy):
@@ -107,7 +107,7 @@ class DoesNotLookAgain(Hierarchy):
     ) -> NodeReaction:
         empty = replace(state, view=replace(state.view, utilisation=0.0))
         found = super()._on_offer_transfer_request(empty, message)
-        return replace(found, state=replace(found.state, view=state.view))
+        return found._replace(state=replace(found.state, view=state.view))
 
 
 class Restless(Hierarchy):

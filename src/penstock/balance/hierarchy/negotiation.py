@@ -58,7 +58,11 @@ from penstock.model.protocol import Protocol, Reaction, Tick
 NodeReaction = Reaction[NegotiatingNode, NegotiationMessage, Instruction]
 
 
-class Hierarchy(Protocol[NegotiatingNode, NegotiationEvent, NegotiationMessage, Instruction]):
+class Hierarchy(
+    Protocol[
+        NegotiatingNode, NegotiationEvent, NegotiationMessage, Instruction, np.random.Generator
+    ]
+):
     """Neighbours in a tree that negotiate; the source's protocol made safe."""
 
     name = "hierarchy"
