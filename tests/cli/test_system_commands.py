@@ -164,13 +164,16 @@ def test_a_table_in_a_narrow_terminal(said: Callable[..., str]) -> None:
         "pid": 1,
         "version": "",
         "memory_bytes": 2**29,
+        "heard": {"b": 1.52, "c": 0.3},
         "runs": ["one", "two", "three", "four", "five"],
     }
-    assert said("nodes", columns=52, nodes=[node]) == (
-        " node  state  cpu       memory  runs\n"
-        " a     up     50% of 2  512 MB  one, two, three,\n"
-        "                                four, five\n"
+    assert said("nodes", columns=72, nodes=[node]) == (
+        " node  state  cpu       memory  heard from          runs\n"
+        " a     up     50% of 2  512 MB  2, up to 1.5 s ago  one, two, three,\n"
+        "                                                    four, five\n"
     )
+    node["heard"] = {}
+    assert "512 MB  nobody " in said("nodes", columns=72, nodes=[node])
 
 
 def test_explaining_a_move_takes_its_word_and_a_number(tmp_path: Any) -> None:
