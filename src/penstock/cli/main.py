@@ -16,6 +16,7 @@ from penstock import __version__
 from penstock.cli.admit_command import ADMIT_EXAMPLES, admit
 from penstock.cli.bench_command import BENCH_EXAMPLES, bench
 from penstock.cli.device_command import DEVICE_EXAMPLES, device
+from penstock.cli.check_command import CHECK_EXAMPLES, check
 from penstock.cli.doctor_command import DOCTOR_EXAMPLES, doctor
 from penstock.cli.explain_command import EXPLAIN_EXAMPLES, explain
 from penstock.cli.failures import reported
@@ -56,6 +57,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command(cls=RunCommand, epilog=RUN_EXAMPLES)(run)
+app.command(epilog=CHECK_EXAMPLES)(check)
 app.command(epilog=EXPLAIN_EXAMPLES)(explain)
 app.command(epilog=PLAN_EXAMPLES)(plan)
 app.command(epilog=POWER_EXAMPLES)(power)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from penstock.errors import InputError, RunError
+from penstock.errors import InputError, RunError, UsageError
 
 if TYPE_CHECKING:
     from penstock.control.answer_models import BeginAnswer, FragmentAnswer, MoveAnswer
@@ -38,6 +38,8 @@ penstock explain move 3               why it was moved
 """
 
 _NOTHING = "nothing is running; try penstock submit"
+_QUERY = re.compile(r"(\s|--[^\n]*\n|/\*.*?\*/)*(SELECT|WITH)\b", re.IGNORECASE | re.DOTALL)
+"""How a single query begins; a deployment begins otherwise."""
 
 HomeOption = Annotated[
     Path | None,
@@ -158,7 +160,9 @@ def dashboard(
 def submit(
     file: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="A deployment file, or one query as .sql."),
+        typer.Argument(
+            metavar="FILE", help="A deployment file, or one query as .sql; - for standard input."
+        ),
     ],
     name: Annotated[
         str | None, typer.Option(help="What to call it. [dim]default: like the file[/dim]")
@@ -184,12 +188,11 @@ def submit(
 
     start = checked_start(from_)
 
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise InputError(f"{file} cannot be read: {reason.lower()}") from None
-    kind: SubmissionKind = "sql" if file.suffix == ".sql" else "yaml"
+    if str(file) == "-" and name is None:
+        raise UsageError("what comes from standard input has no name", hint="Give one with --name.")
+    text = _written(file)
+    is_query = _QUERY.match(text) if str(file) == "-" else file.suffix == ".sql"
+    kind: SubmissionKind = "sql" if is_query else "yaml"
     latency_us = None if max_latency is None else duration_us(max_latency)
     folder = str(file.parent.absolute())
     made = connected(home).submit(name or file.stem, kind, text, folder, latency_us, start)
@@ -201,6 +204,15 @@ def submit(
         _print_line(f"running as {made.name}: {'; '.join(parts)}")
         for line in _beginning_lines(made.begins):
             _print_line(line)
+
+
+def _written(file: Path) -> str:
+    """What is in a file, or comes from standard input."""
+    try:
+        return sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise InputError(f"{file} cannot be read: {reason.lower()}") from None
 
 
 def _beginning_lines(begins: list[BeginAnswer]) -> list[str]:
@@ -431,10 +443,22 @@ def move(
         raise RunError(f"{fragment} stays on {done.source}: {done.error}")
 
 
-def drop(name: Annotated[str, typer.Argument(metavar="NAME")], home: HomeOption = None) -> None:
-    """Stop a submission and forget it with its data."""
-    connected(home).drop(name)
+def drop(
+    name: Annotated[str, typer.Argument(metavar="NAME")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    home: HomeOption = None,
+) -> None:
+    """Stop a submission and forget it with its data; in a terminal it asks first."""
+    client = connected(home)
+    if not yes and _is_asked():
+        typer.confirm(f"Stop {name} and delete its state and results?", abort=True)
+    client.drop(name)
     print(f"{name} dropped")
+
+
+def _is_asked() -> bool:
+    """Whether somebody sits there who can answer."""
+    return sys.stdin.isatty()
 
 
 def logs(
