@@ -17,6 +17,7 @@ _BY = {
 _PARTS = {
     "silence_s": "until the lease ended",
     "decision_s": "until another node was chosen",
+    "release_s": "until its former node had let go",
     "take_over_s": "until the checkpoint was taken over",
     "start_s": "until the query was started",
     "first_batch_s": "until the first batch was out",
@@ -33,7 +34,7 @@ def move_text(move: MoveAnswer) -> str:
     numbers = move.numbers
     if move.by == "balancer":
         lines += _balance_lines(move, numbers)
-    lines += _time_lines(move, numbers.get("spent", {}))
+    lines += _time_lines(move, numbers.get("spent") or numbers.get("phases", {}))
     return "\n".join(lines)
 
 

@@ -43,13 +43,36 @@ def time_spent(
     """
     if unit.lost_s is None or unit.assigned_s is None:
         return {}
-    spent = {"silence_s": lease_s, "decision_s": unit.assigned_s - unit.lost_s}
-    at_s = unit.assigned_s
+    waited = {"silence_s": _took(lease_s), "decision_s": _took(unit.assigned_s - unit.lost_s)}
+    return waited | _steps(unit.assigned_s, reached_s)
+
+
+def hand_over_phases(unit: UnitRecord, reached_s: Mapping[str, float]) -> dict[str, float]:
+    """What a move from one living node to another took, part by part; nothing if it was none.
+
+    >>> moved = UnitRecord("q", "fragment", 1, "b", 2, "a", 1, assigned_s=10.0, released_s=10.3)
+    >>> hand_over_phases(moved, {"taken_over_s": 10.5, "started_s": 10.6, "first_batch_s": 11.0})
+    {'release_s': 0.3, 'take_over_s': 0.2, 'start_s': 0.1, 'first_batch_s': 0.4}
+    """
+    if unit.lost_s is not None or unit.assigned_s is None or unit.released_s is None:
+        return {}
+    return {"release_s": _took(unit.released_s - unit.assigned_s)} | _steps(
+        unit.released_s, reached_s
+    )
+
+
+def _steps(at_s: float, reached_s: Mapping[str, float]) -> dict[str, float]:
+    """How long each step took that a unit has reached since ``at_s``."""
+    spent = {}
     steps = (("take_over_s", "taken_over_s"), ("start_s", "started_s"), ("first_batch_s",) * 2)
     for part, reached in steps:
         if reached in reached_s:
-            spent[part], at_s = reached_s[reached] - at_s, reached_s[reached]
-    return {part: round(max(0.0, took_s), 3) for part, took_s in spent.items()}
+            spent[part], at_s = _took(reached_s[reached] - at_s), reached_s[reached]
+    return spent
+
+
+def _took(seconds: float) -> float:
+    return round(max(0.0, seconds), 3)
 
 
 def recovery_text(node: str, pause_s: float, spent: Mapping[str, float]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from penstock.control.catalog import Catalog
 from penstock.control.records import UnitRecord
-from penstock.control.recovery import pause_s, recovery_text, time_spent
+from penstock.control.recovery import hand_over_phases, pause_s, recovery_text, time_spent
 
 
 class Resuming:
@@ -57,7 +57,8 @@ class Resuming:
         if stood_s is None:
             return
         spent = time_spent(unit, reached_s, self._lease_s)
-        move = self._catalog.end_pause(unit, stood_s, {"spent": spent} if spent else {})
+        told = {"spent": spent} if spent else {"phases": hand_over_phases(unit, reached_s)}
+        move = self._catalog.end_pause(unit, stood_s, told)
         numbers = {"pause_s": stood_s, **spent} | ({} if move is None else {"move": move.id})
         if spent:
             text = recovery_text(self._node, stood_s, spent)

@@ -3,20 +3,21 @@ import { Empty, State, api, clock, html, seconds, useEffect, useState } from "./
 import { useStore } from "./store.mjs";
 
 const WORDS = {
-  silence_s: "silence until the lease ended", decision_s: "decision", take_over_s: "taken over",
-  start_s: "query started", first_batch_s: "first batch",
+  silence_s: "silence until the lease ended", decision_s: "another node chosen", release_s: "let go by its node",
+  take_over_s: "checkpoint taken over, state read", start_s: "query started", first_batch_s: "first batch",
 };
 
 /** The phases of a move that are known, one after the other. */
 export function phases(move, nowS) {
-  const end = move.ended_s ?? nowS;
-  const parts = Object.keys(WORDS).filter((key) => typeof move.numbers[key] === "number");
-  if (parts.length) return parts.map((key) => ({ name: WORDS[key], kind: key.replace(/_s$/, ""), s: move.numbers[key] }));
-  const pause = move.pause_s ?? 0;
-  const whole = Math.max(end - move.created_s, pause);
-  const found = [{ name: move.is_warm ? "rehearsed on the new node" : "prepared", kind: "rehearsed", s: Math.max(0, whole - pause) }];
-  if (move.pause_s !== null) found.push({ name: "released, state read, first batch: nobody worked on it", kind: "pause", s: pause });
-  return found;
+  const spent = move.numbers.spent || move.numbers.phases || {};
+  const parts = Object.keys(WORDS).filter((key) => typeof spent[key] === "number")
+    .map((key) => ({ name: WORDS[key], kind: key.replace(/_s$/, ""), s: spent[key] }));
+  const handed = parts.reduce((sum, one) => sum + one.s, 0);
+  if (move.numbers.spent) return parts;
+  // Until it was let go of, it went on as before.
+  const whole = Math.max((move.ended_s ?? nowS) - move.created_s, handed);
+  const first = { name: move.is_warm ? "rehearsed on the new node, while it went on" : "prepared, while it went on", kind: "rehearsed", s: whole - handed };
+  return [first, ...parts];
 }
 
 function Bar({ move, nowS, most, chosen, choose }) {
@@ -52,7 +53,7 @@ export function Moves() {
   const one = moves.find((move) => move.id === chosen) || shown[0];
   if (!shown.length) return html`<section class="card"><h2>Moves</h2><${Empty}>Nothing has been moved yet. <code>penstock move FRAGMENT NODE</code>, or the button on the graph.</${Empty}></section>`;
   return html`<div class="grid two"><section class="card"><h2>Moves <small>${shown.length}</small></h2>
-    <p class="keys"><i class="phase rehearsed"></i>rehearsed, while it goes on <i class="phase pause"></i>released until first batch <i class="phase silence"></i>silence <i class="phase start"></i>recovered</p>
+    <p class="keys"><i class="phase rehearsed"></i>rehearsed, while it goes on <i class="phase silence"></i>silence <i class="phase release"></i>let go <i class="phase take_over"></i>state read <i class="phase start"></i>started <i class="phase first_batch"></i>first batch</p>
     <ol class="bars">${shown.slice(0, 60).map((move) => html`<${Bar} key=${move.id} move=${move} nowS=${nowS} most=${most} chosen=${move === one} choose=${() => setChosen(move.id)} />`)}</ol></section>
     <section class="card" aria-live="polite"><h2>Move ${one.id}: ${one.unit}</h2>
       <p>${one.source} → ${one.target} at ${clock(one.created_s)}, <${State} of=${one.state} /></p>
