@@ -33,6 +33,12 @@ _OBSERVED_S = 15.0
 """Over how long the rate of a stream is measured."""
 
 
+class EventStream(StreamingResponse):
+    """Server-sent events, for as long as somebody listens."""
+
+    media_type = "text/event-stream"
+
+
 def add_view(
     app: FastAPI,
     catalog: Catalog,
@@ -54,11 +60,11 @@ def add_view(
 
     @app.get(
         "/api/live",
-        response_class=StreamingResponse,
+        response_class=EventStream,
         summary="The same as server-sent events, whenever it changes",
     )
-    def follow() -> StreamingResponse:
-        return StreamingResponse(events(live, is_over), media_type="text/event-stream")
+    def follow() -> EventStream:
+        return EventStream(events(live, is_over))
 
     @app.get("/api/troubles", summary="What is wrong now, the worst first, and what helps")
     def wrong() -> list[Trouble]:

@@ -10,6 +10,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 from fastapi import FastAPI, Request, Response
+from fastapi.responses import HTMLResponse, PlainTextResponse
 
 from penstock.errors import InputError
 
@@ -61,11 +62,13 @@ def _below(folder: Traversable, prefix: str) -> list[tuple[str, Asset]]:
 def add_pages(app: FastAPI) -> None:
     """Puts the dashboard beside the API of a controller."""
 
-    @app.get("/", summary="The dashboard, for a browser that is logged in")
+    @app.get("/", response_class=HTMLResponse, summary="The dashboard, once logged in")
     def page(request: Request) -> Response:
         return _sent(assets()[_PAGE], request)
 
-    @app.get("/assets/{path:path}", summary="A file of the dashboard")
+    @app.get(
+        "/assets/{path:path}", response_class=PlainTextResponse, summary="A file of the dashboard"
+    )
     def asset(path: str, request: Request) -> Response:
         found = assets().get(path)
         if found is None:
