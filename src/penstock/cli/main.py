@@ -15,8 +15,8 @@ import typer
 from penstock import __version__
 from penstock.cli.admit_command import ADMIT_EXAMPLES, admit
 from penstock.cli.bench_command import BENCH_EXAMPLES, bench
-from penstock.cli.device_command import DEVICE_EXAMPLES, device
 from penstock.cli.check_command import CHECK_EXAMPLES, check
+from penstock.cli.device_command import DEVICE_EXAMPLES, device
 from penstock.cli.doctor_command import DOCTOR_EXAMPLES, doctor
 from penstock.cli.explain_command import EXPLAIN_EXAMPLES, explain
 from penstock.cli.failures import reported
