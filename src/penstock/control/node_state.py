@@ -34,12 +34,10 @@ from penstock.control.node_events import (
     UnitsChecked,
 )
 from penstock.control.node_instructions import (
-    CancelPreparation,
     CheckUnits,
     GiveBackLease,
     LogWarning,
     NodeInstruction,
-    PrepareMove,
     ReadCatalog,
     ReleaseUnit,
     ReportUnit,
@@ -51,7 +49,8 @@ from penstock.control.node_instructions import (
 )
 from penstock.control.node_lease import Lease
 from penstock.control.node_outbox import Outbox
-from penstock.control.records import MoveRecord, UnitRecord, UnitState
+from penstock.control.node_preparations import Preparations
+from penstock.control.records import UnitRecord, UnitState
 from penstock.model.measurements import FragmentStatus
 
 LEASE_S = 5.0
@@ -94,15 +93,6 @@ class HeldUnit:
     tried_s: float = 0.0
 
 
-@dataclass
-class Preparation:
-    """A unit that was, or is being, got ready for a move to this node."""
-
-    unit: str
-    is_under_way: bool = True
-    error: str = ""
-
-
 class NodeState:
     """One process that is a node, from before it joins until after it has left.
 
@@ -124,8 +114,7 @@ class NodeState:
         self._failed: dict[str, tuple[int, str]] = {}
         # What waits for room on the disk: it stays ours, and is started again by us.
         self._without_room: dict[str, int] = {}
-        self._preparations: dict[int, Preparation] = {}
-        self._preparing: dict[int, int] = {}
+        self.preparations = Preparations(name, self._next_number)
         # Units of which something came to its end, by the number of the first look that shows it.
         self._shown_from: dict[str, int] = {}
         # Units that cannot start yet, for want of another node's word or lease.
@@ -308,7 +297,11 @@ class NodeState:
         for unit in units.values():
             self._disown(unit)
         self._start_missing(wanted.values(), event.view)
-        self._prepare(units, wanted.keys() | late)
+        for wish in self.preparations.follow(self._view.moves, units, wanted.keys() | late):
+            if isinstance(wish, TellMove):
+                self._tell(wish)
+            else:
+                self._out.append(wish)
 
     def _is_wanted(self, unit: UnitRecord) -> bool:
         return unit.node == self.name and not unit.is_dropped and not unit.has_said("finished")
@@ -359,7 +352,7 @@ class NodeState:
                 continue
             elif not self._may_start(unit, view):
                 self._waiting.add(unit.name)
-            elif not (self._is_being_prepared(unit.name) or unit.name in self.outbox):
+            elif not (self.preparations.is_under_way(unit.name) or unit.name in self.outbox):
                 self._start(unit)
 
     def _may_start(self, unit: UnitRecord, view: CatalogView) -> bool:
@@ -420,10 +413,16 @@ class NodeState:
             self._sampling = None
         elif number == self._giving_back:
             self._end()
-        elif number in self._preparing:
-            self._on_prepared(number, event.error if isinstance(event, NotDone) else "")
-        else:
+        elif not self._is_of_preparation(event):
             self._on_job(event, now_s)
+
+    def _is_of_preparation(self, event: Done | NotDone | Skipped) -> bool:
+        error = event.error if isinstance(event, NotDone) else ""
+        told = self.preparations.answer(event.number, error)
+        if told is not None:
+            self._look_again()
+            self._tell(told)
+        return told is not None
 
     def _on_job(self, event: Done | NotDone | Skipped, now_s: float) -> None:
         found = [(name, one) for name, one in self.owned.items() if one.job == event.number]
@@ -508,41 +507,6 @@ class NodeState:
     def _release(self, name: str, epoch: int) -> ReleaseUnit:
         return ReleaseUnit(0, name, epoch, self.lease.life or "")
 
-    # Moves to this node.
-
-    def _prepare(self, units: Mapping[str, UnitRecord], kept: Set[str]) -> None:
-        moves = {move.id: move for move in self._view.moves}
-        for move in moves.values():
-            mine = move.target == self.name and move.state == "preparing"
-            if mine and not move.is_warm and move.unit in units:
-                self._get_ready(move, units[move.unit])
-        for number, preparation in tuple(self._preparations.items()):
-            if number not in moves and not preparation.is_under_way:
-                del self._preparations[number]
-                if preparation.unit not in kept:
-                    self._out.append(CancelPreparation(self._next_number(), preparation.unit))
-
-    def _get_ready(self, move: MoveRecord, unit: UnitRecord) -> None:
-        known = self._preparations.get(move.id)
-        if known is None:
-            number = self._next_number()
-            self._preparations[move.id] = Preparation(move.unit)
-            self._preparing[number] = move.id
-            self._out.append(PrepareMove(number, move, unit))
-        elif not known.is_under_way and not move.error:
-            # It was not possible to say so at the time.
-            self._tell(TellMove(0, move.id, known.error))
-
-    def _is_being_prepared(self, name: str) -> bool:
-        return any(one.unit == name and one.is_under_way for one in self._preparations.values())
-
-    def _on_prepared(self, number: int, error: str) -> None:
-        move = self._preparing.pop(number)
-        preparation = self._preparations[move]
-        preparation.is_under_way, preparation.error = False, error
-        self._look_again()
-        self._tell(TellMove(0, move, error))
-
     # Leaving.
 
     def _on_asked_to_leave(self) -> None:
@@ -554,7 +518,7 @@ class NodeState:
 
     def _leave(self) -> None:
         """Ends once everything has stopped and was said; the lease is held until then."""
-        is_open = self._is_busy or self._preparing or len(self.outbox)
+        is_open = self._is_busy or len(self.preparations) or len(self.outbox)
         if is_open or self.lease.is_asked_for or self._giving_back is not None:
             # Not while a renewal is under way: it would bring the lease back.
             return
