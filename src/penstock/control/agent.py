@@ -74,6 +74,22 @@ _HANDS: Mapping[str, tuple[int, tuple[type, ...]]] = {
 }
 """Who does what: how many threads, and for which instructions."""
 
+_DOING: Mapping[type, str] = {
+    JoinSystem: "joining as",
+    RenewLease: "renewing the lease of",
+    GiveBackLease: "giving back the lease of",
+    ReadCatalog: "reading the catalog for",
+    CheckUnits: "looking after the units of",
+    TakeSample: "measuring",
+    StartUnit: "starting",
+    StopUnit: "stopping",
+    PrepareMove: "preparing a move of",
+    CancelPreparation: "letting go of",
+    ReportUnit: "reporting",
+    ReleaseUnit: "releasing",
+}
+"""How the log calls what went wrong."""
+
 log = logging.getLogger(__name__)
 
 
@@ -205,8 +221,8 @@ class Agent:
         is_known = isinstance(error, PenstockError) or _trouble(error) == "no room"
         subject = getattr(instruction, "unit", self.name)
         name = subject.name if isinstance(subject, UnitRecord) else subject
-        what = f"{type(instruction).__name__.lower()} of {name}"
-        log.warning("%s did not work: %s", what, error, exc_info=not is_known)
+        doing = _DOING.get(type(instruction), "telling")
+        log.warning("%s %s did not work: %s", doing, name, error, exc_info=not is_known)
 
     def _carry_out(self, instruction: NodeInstruction) -> Event:
         match instruction:

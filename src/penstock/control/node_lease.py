@@ -45,7 +45,8 @@ class Lease:
 
     def ask(self, now_s: float) -> list[JoinSystem | RenewLease]:
         """What to ask of the catalog now."""
-        every_s = self._again_s if self.life is None else self._renew_every_s
+        # Whoever never had one waits for a place that somebody may leave at any moment.
+        every_s = self._renew_every_s if self.has_been_held else self._again_s
         if self.is_asked_for or now_s - self._tried_s < every_s:
             return []
         self._tried_s, self._asking = now_s, self._next_number()
