@@ -56,6 +56,7 @@ def test_the_walk_is_complete(api: Api) -> None:
     assert told == {
         ("GET", "/api/system"),
         ("GET", "/api/nodes"),
+        ("GET", "/api/devices"),
         ("GET", "/api/nodes/{name}/series"),
         ("GET", "/api/devices"),
         ("GET", "/api/set_aside"),

@@ -59,7 +59,7 @@ def every_page(page: Browser) -> None:
     page.sees("readings")
     page.shoot("graph")
     page.page("queries/heavy")
-    page.sees("behind the clock")
+    page.sees("limit 20.0 s")
     page.one("#live-rows tbody tr")
     page.sees("kwh")
     page.shoot("queries")

@@ -13,7 +13,7 @@ import pytest
 
 import penstock
 from penstock.control.home import Home
-from penstock.control.launch import CONTROLLER
+from penstock.control.launch import CONTROLLER, is_up
 from penstock.web.pages import assets
 from waiting import until
 
@@ -36,7 +36,7 @@ def test_the_page_is_served_from_the_wheel(tmp_path: Path) -> None:
     command = [sys.executable, "-m", CONTROLLER, str(home.path), "0"]
     with subprocess.Popen(command, cwd=tmp_path, env=environment) as controller:
         try:
-            until(lambda: (home.path / "address").exists(), 60, "the controller answers")
+            until(lambda: is_up(home), 60, "the controller answers")
             compare(home)
         finally:
             controller.terminate()
@@ -46,7 +46,6 @@ def compare(home: Home) -> None:
     """Asks for every file, and looks whether it is the one of the sources."""
     headers = {"Authorization": f"Bearer {home.token()}"}
     with httpx.Client(base_url=home.address().url, headers=headers, trust_env=False) as client:
-        until(lambda: client.get("/").status_code == 200)
         assert client.get("/").content == assets()["index.html"].content
         for path, one in assets().items():
             assert client.get(f"/assets/{path}").content == one.content

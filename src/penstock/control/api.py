@@ -54,6 +54,7 @@ from penstock.control.door import Door
 from penstock.control.home import Home
 from penstock.control.pages import PAGE_POLICY, api_page
 from penstock.control.records import EventRecord
+from penstock.control.refusals import REFUSALS, REFUSED_TEXTS
 from penstock.control.results import read_results
 from penstock.control.system import System
 from penstock.control.view_api import add_view
@@ -66,18 +67,6 @@ _STATUS = {1: 400, 2: 400, 3: 503}
 """HTTP's word for each exit code."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _SEE_DOCS = "GET /docs says what there is."
-_REFUSALS: dict[int | str, dict[str, Any]] = {
-    "4XX": {"model": Refusal, "description": "It was not done: what was asked for is wrong"},
-    "5XX": {"model": Refusal, "description": "It was not done: something does not work"},
-}
-_REFUSED_TEXTS: dict[int | str, dict[str, Any]] = {
-    status: {
-        "description": told["description"],
-        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Refusal"}}},
-    }
-    for status, told in _REFUSALS.items()
-}
-"""The same for routes that answer no JSON: their refusals are JSON all the same."""
 
 
 def make_app(
@@ -99,7 +88,7 @@ def make_app(
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        responses=_REFUSALS,
+        responses=REFUSALS,
     )
     app.add_exception_handler(PenstockError, _told)
     app.add_exception_handler(RequestValidationError, _misread)
@@ -114,7 +103,7 @@ def make_app(
         "/docs",
         response_class=HTMLResponse,
         summary="This description, for people",
-        responses=_REFUSED_TEXTS,
+        responses=REFUSED_TEXTS,
     )
     def docs() -> HTMLResponse:
         return HTMLResponse(api_page(app.openapi()), headers=PAGE_POLICY)
@@ -208,7 +197,7 @@ def _add_reading(app: FastAPI, home: Home, catalog: Catalog, controller: Control
         "/api/logs/{name}",
         response_class=PlainTextResponse,
         summary="The end of a log",
-        responses=_REFUSED_TEXTS,
+        responses=REFUSED_TEXTS,
     )
     def logs(name: str, lines: Annotated[int, Query(ge=1, le=10_000)] = 100) -> str:
         known = ["controller", *(node.name for node in catalog.nodes())]
@@ -220,7 +209,7 @@ def _add_reading(app: FastAPI, home: Home, catalog: Catalog, controller: Control
         "/metrics",
         response_class=PlainTextResponse,
         summary="Measurements for Prometheus",
-        responses=_REFUSED_TEXTS,
+        responses=REFUSED_TEXTS,
     )
     def metrics() -> str:
         return metrics_of(catalog, controller.system(), controller.set_aside()).text()

@@ -16,6 +16,7 @@ from penstock.control.controller import Controller
 from penstock.control.door import CODE_VALID_S, Door
 from penstock.control.history import History, history
 from penstock.control.live import LiveText, events
+from penstock.control.refusals import REFUSED_TEXTS
 from penstock.control.resilience import Resilience, ResilienceBook, resilience
 from penstock.control.security import LOGIN
 from penstock.control.troubles import Trouble
@@ -61,6 +62,7 @@ def add_view(
     @app.get(
         "/api/live",
         response_class=EventStream,
+        responses=REFUSED_TEXTS,
         summary="The same as server-sent events, whenever it changes",
     )
     def follow() -> EventStream:

@@ -12,6 +12,7 @@ from importlib.resources.abc import Traversable
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, PlainTextResponse
 
+from penstock.control.refusals import REFUSED_TEXTS
 from penstock.errors import InputError
 
 POLICY = (
@@ -62,12 +63,20 @@ def _below(folder: Traversable, prefix: str) -> list[tuple[str, Asset]]:
 def add_pages(app: FastAPI) -> None:
     """Puts the dashboard beside the API of a controller."""
 
-    @app.get("/", response_class=HTMLResponse, summary="The dashboard, once logged in")
+    @app.get(
+        "/",
+        response_class=HTMLResponse,
+        responses=REFUSED_TEXTS,
+        summary="The dashboard, once logged in",
+    )
     def page(request: Request) -> Response:
         return _sent(assets()[_PAGE], request)
 
     @app.get(
-        "/assets/{path:path}", response_class=PlainTextResponse, summary="A file of the dashboard"
+        "/assets/{path:path}",
+        response_class=PlainTextResponse,
+        responses=REFUSED_TEXTS,
+        summary="A file of the dashboard",
     )
     def asset(path: str, request: Request) -> Response:
         found = assets().get(path)

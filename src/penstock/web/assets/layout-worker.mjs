@@ -34,7 +34,7 @@ function packed(units, edges) {
 
 function layered(units, edges) {
   const graph = new Graph({ compound: true, multigraph: true });
-  graph.setGraph({ rankdir: "LR", nodesep: 22, ranksep: 64, edgesep: 10, marginx: 14, marginy: 22, ranker: "tight-tree" });
+  graph.setGraph({ rankdir: "LR", nodesep: 34, ranksep: 64, edgesep: 10, marginx: 14, marginy: 22, ranker: "tight-tree" });
   graph.setDefaultEdgeLabel(() => ({}));
   for (const node of new Set(units.map((unit) => unit.node))) graph.setNode(`node ${node}`, { label: node });
   for (const unit of units) {
