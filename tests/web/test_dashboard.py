@@ -11,6 +11,7 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
 from control.rows import RowWriter
+from penstock.channels.durable import write_record
 from penstock.errors import InputError
 from waiting import until
 from web.browser import Browser
@@ -138,6 +139,62 @@ def test_texts_never_become_markup(page: Browser, city: Simulated) -> None:
         assert page.all("main script") == []
     finally:
         city.catalog.report("q3", epoch, "running")
+
+
+STATION = {
+    "deployment": "city",
+    "pid": 1,
+    "port": 7500,
+    "broadcast": 1,
+    "cycle": 12,
+    "organisation": "flat",
+    "open": True,
+    "airtime_s": 0.9,
+    "cycle_s": 2.0,
+    "overloaded": False,
+    "profiles": {},
+    "queries": {
+        "q0": {
+            "cut": 1,
+            "operators": 3,
+            "plan": 1,
+            "stream": "q0",
+            "ships": ["q0_filter"],
+            "listeners": 2,
+            "next": 0,
+            "rows": 120,
+            "bytes": 4_800,
+            "ended": False,
+            "switches": False,
+        }
+    },
+    "devices": [
+        {
+            "device": "meter-7",
+            "query": "q0",
+            "tuned_s": 1.5,
+            "processed_s": 0.25,
+            "energy_j": 0.1234,
+            "battery_s": 7_300.0,
+            "missed_cycles": 1,
+        }
+    ],
+}
+
+
+def test_broadcasts_and_devices(page: Browser, city: Simulated) -> None:
+    record = city.home.broadcasts / "city.status.json"
+    record.parent.mkdir(parents=True, exist_ok=True)
+    write_record(record, STATION)
+    try:
+        assert city.client.devices()[0].deployment == "city"
+        page.page("nodes")
+        page.sees("on the air 45 % of the time")
+        page.sees("meter-7")
+        page.sees("0.123 J")
+        page.sees("2.0 h")
+    finally:
+        record.unlink()
 
 
 def background(page: Browser) -> str:
