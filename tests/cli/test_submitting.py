@@ -1,7 +1,8 @@
-"""Submitting from standard input, and dropping: what is asked and what is sent."""
+"""Submitting from standard input, dropping, following: what is asked, sent and shown."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from typer.testing import CliRunner
 from penstock.cli import system_commands as module
 from penstock.cli.main import app
 from penstock.control.answer_models import SubmittedAnswer
+from penstock.control.records import EventRecord
 
 
 class ToldClient:
@@ -79,3 +81,29 @@ def test_dropping_asks_at_a_terminal(
     done = CliRunner().invoke(app, arguments, input=typed)
     assert done.exit_code == (0 if dropped else 1)
     assert client.asked == ([("top",)] if dropped else [])
+
+
+def happened(number: int) -> EventRecord:
+    return EventRecord(number, 0.0, "move", "q", f"step {number}")
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_following_shows_every_event_once(
+    client: ToldClient, monkeypatch: pytest.MonkeyPatch, as_json: bool
+) -> None:
+    looks = iter([[happened(1)], [happened(1), happened(2)], [happened(2), happened(3)]])
+
+    def events(_: int) -> list[EventRecord]:
+        try:
+            return next(looks)
+        except StopIteration:
+            raise KeyboardInterrupt from None
+
+    monkeypatch.setattr(client, "events", events, raising=False)
+    monkeypatch.setattr(module.time, "sleep", lambda _: None)
+    done = CliRunner().invoke(app, ["events", "--follow", *(["--json"] if as_json else [])])
+    lines = done.stdout.splitlines()
+    assert len(lines) == 3
+    for number, line in enumerate(lines, 1):
+        told = json.loads(line)["text"] if as_json else line.partition(": ")[2]
+        assert told == f"step {number}"

@@ -9,7 +9,7 @@ import shutil
 import sys
 import textwrap
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from penstock.control.answer_models import BeginAnswer, FragmentAnswer, MoveAnswer
     from penstock.control.client import Client
     from penstock.control.home import Home
-    from penstock.control.records import SubmissionKind
+    from penstock.control.records import EventRecord, SubmissionKind
 
 UP_EXAMPLES = """\
 [bold]Examples[/bold]
@@ -38,6 +38,8 @@ penstock explain move 3               why it was moved
 """
 
 _NOTHING = "nothing is running; try penstock submit"
+_LOOK_EVERY_S = 1.0
+_LOOKED_AT = 200
 _QUERY = re.compile(r"(\s|--[^\n]*\n|/\*.*?\*/)*(SELECT|WITH)\b", re.IGNORECASE | re.DOTALL)
 """How a single query begins; a deployment begins otherwise."""
 
@@ -410,18 +412,52 @@ def events(
     last: Annotated[
         int, typer.Option("--last", "-n", min=1, max=2_000, help="How many, at most.")
     ] = 20,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on with what happens, until Ctrl-C.")
+    ] = False,
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> None:
-    """List what happened last: submissions, assignments, moves, recoveries; oldest first."""
-    found = connected(home).events(last)
-    if json:
+    """List what happened last: submissions, assignments, moves, recoveries; oldest first.
+
+    Followed as JSON, every event is a line.
+    """
+    client = connected(home)
+    found = client.events(last)
+    if follow:
+        for one in _following(client, found):
+            if json:
+                print(_json_line(one), flush=True)
+            else:
+                _print_line(_event_line(one))
+                sys.stdout.flush()
+    elif json:
         _print_json(found)
-        return
-    for one in found:
-        _print_line(f"{_clock(one.at_s)}  {one.kind:<8}  {one.subject}: {one.text}")
-    if not found:
-        print("nothing has happened yet")
+    else:
+        for one in found:
+            _print_line(_event_line(one))
+        if not found:
+            print("nothing has happened yet")
+
+
+def _following(client: Client, found: list[EventRecord]) -> Iterator[EventRecord]:
+    """What has happened, and then what happens: each once, as long as somebody listens."""
+    seen = 0
+    while True:
+        yield from (one for one in found if one.id > seen)
+        seen = max([seen, *(one.id for one in found)])
+        time.sleep(_LOOK_EVERY_S)
+        found = client.events(_LOOKED_AT)
+
+
+def _event_line(one: EventRecord) -> str:
+    return f"{_clock(one.at_s)}  {one.kind:<8}  {one.subject}: {one.text}"
+
+
+def _json_line(one: EventRecord) -> str:
+    from penstock.control.answer_models import plain
+
+    return json_text.dumps(plain(one))
 
 
 def move(
