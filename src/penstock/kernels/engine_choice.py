@@ -12,6 +12,7 @@ from penstock.kernels.window_plan import NotLight
 from penstock.model.engines import EngineName
 from penstock.model.fragments import Fragment
 from penstock.model.network import Network
+from penstock.model.operators import WindowJoin
 from penstock.model.windows import SessionWindow
 
 
@@ -37,6 +38,10 @@ def choose_engine(
     native = [name for name, engine in asked.items() if engine == "native"]
     if native:
         return EngineChoice("native", f"{native[0]} asks for it")
+    is_join = any(isinstance(operator, WindowJoin) for operator in fragment.operators)
+    joining = [query for query in behind if query.join == "native"]
+    if is_join and joining:
+        return EngineChoice("native", f"{joining[0].name} asks for Spark's own join")
     planned = plan_fragment(fragment)
     if isinstance(planned, NotLight):
         for query in network.queries:
@@ -45,6 +50,12 @@ def choose_engine(
                     f"query {query.name} asks for the light engine, which cannot run it: "
                     f"{planned.reason}",
                     hint="Leave engine out, or say engine: native.",
+                )
+            if is_join and query.join == "partitioned" and query.name in fragment.queries:
+                raise InputError(
+                    f"query {query.name} asks for a partitioned join, which cannot be: "
+                    f"{planned.reason}",
+                    hint="Leave join out, or say join: native.",
                 )
         return EngineChoice("native", planned.reason)
     if default == "native" and "light" not in asked.values():

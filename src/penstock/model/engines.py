@@ -1,4 +1,4 @@
-"""The two ways in which a fragment can be run."""
+"""The ways in which a fragment can be run, and streams can be joined."""
 
 from __future__ import annotations
 
@@ -21,3 +21,21 @@ def checked_engine(written: str) -> EngineName:
         if written == engine:
             return engine
     raise InputError(f"there is no engine {written!r}", hint="Say light or native.")
+
+
+JoinWay = Literal["partitioned", "native"]
+"""How streams are joined. ``partitioned``: by the window join of light fragments, from runs of rows
+sorted by key. ``native``: by Spark's own join, which keeps rows in a state store."""
+JOIN_WAYS: tuple[JoinWay, ...] = get_args(JoinWay)
+
+
+def checked_join_way(written: str) -> JoinWay:
+    """``written`` as a way to join streams; raises with the list of them.
+
+    >>> checked_join_way("native")
+    'native'
+    """
+    for way in JOIN_WAYS:
+        if written == way:
+            return way
+    raise InputError(f"streams cannot be joined {written!r}", hint="Say partitioned or native.")

@@ -9,7 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from penstock.errors import InputError, listed, suggestion
 from penstock.model.devices import DeviceSection
-from penstock.model.engines import EngineName
+from penstock.model.engines import EngineName, JoinWay
 from penstock.model.operators import Operator
 from penstock.model.partition_groups import PartitionGroups
 from penstock.model.retime import Retime, keeps_order, no_order
@@ -30,7 +30,7 @@ class Query:
 
     ``text`` is the SQL it was written as, if it was. No sink means that others read it. With
     ``groups`` its result is kept in groups by key, so that readers can share it. ``engine`` is how
-    it is to be run, if that is said.
+    it is to be run, and ``join`` how the streams behind it are to be joined, if that is said.
     """
 
     name: str
@@ -41,6 +41,7 @@ class Query:
     text: str = ""
     groups: PartitionGroups | None = None
     engine: EngineName | None = None
+    join: JoinWay | None = None
 
     def __post_init__(self) -> None:
         checked_name(self.name, "query")

@@ -109,7 +109,7 @@ Did you mean topic?
         ami.yaml, line 3:
             queries: {q: {sql: SELECT 1, too: none}}
                                          ^^^
-        no key too in query q; the keys are sql, to, max_latency, on, groups, engine, \
+        no key too in query q; the keys are sql, to, max_latency, on, groups, engine, join, \
 device. Did you mean to?
         """)
     assert message("nodes: {a: {core: 1}}\n") == told("""

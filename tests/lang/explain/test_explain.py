@@ -171,6 +171,7 @@ def test_dict() -> None:
             "on": None,
             "groups": None,
             "engine": None,
+            "join": None,
             "sql": "",
         },
         {
@@ -182,6 +183,7 @@ def test_dict() -> None:
             "on": "a",
             "groups": None,
             "engine": None,
+            "join": None,
             "sql": "",
         },
     ]

@@ -55,6 +55,7 @@ class _Assembly:
             self._text(flow),
             outlet.groups,
             outlet.engine,
+            outlet.join,
         )
 
     def _sink(self, flow: Flow) -> Sink | None:

@@ -166,6 +166,8 @@ class _GroupCode:
             promises.append(f"on={literal(query.on)}")
         if query.engine is not None:
             promises.append(f"engine={literal(query.engine)}")
+        if query.join is not None:
+            promises.append(f"join={literal(query.join)}")
         return [] if sink == ConsoleSink() and not promises else [sink_code(sink), *promises]
 
 

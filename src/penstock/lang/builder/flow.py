@@ -25,7 +25,7 @@ from penstock.lang.deployment.locations import complete_database
 from penstock.lang.deployment.outside import computed_time, is_column_name, with_time
 from penstock.lang.sql import parse_expression
 from penstock.model.durations import duration_us
-from penstock.model.engines import EngineName, checked_engine
+from penstock.model.engines import EngineName, JoinWay, checked_engine, checked_join_way
 from penstock.model.expressions import Column, Expression
 from penstock.model.network import Network
 from penstock.model.operators import (
@@ -59,6 +59,7 @@ class Outlet:
     on: str | None = None
     groups: PartitionGroups | None = None
     engine: EngineName | None = None
+    join: JoinWay | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -232,11 +233,18 @@ class Flow:
         max_latency: Duration | None = None,
         on: str | None = None,
         engine: str | None = None,
+        join: str | None = None,
     ) -> Flow:
-        """The same rows with a place to go when this is a query; see ``ps.sinks``."""
+        """The same rows with a place to go when this is a query; see ``ps.sinks``.
+
+        ``engine`` is light or native, ``join`` how streams behind it are joined: partitioned or
+        native. Without them Penstock chooses.
+        """
         limit_us = None if max_latency is None else duration_us(max_latency)
         chosen = None if engine is None else checked_engine(engine)
-        return replace(self, outlet=Outlet(sink, limit_us, on, self.outlet.groups, chosen))
+        way = None if join is None else checked_join_way(join)
+        outlet = Outlet(sink, limit_us, on, self.outlet.groups, chosen, way)
+        return replace(self, outlet=outlet)
 
     def in_groups(self, count: int, *keys: str) -> Flow:
         """The same rows, kept in groups by key when this is a query, for readers to share."""

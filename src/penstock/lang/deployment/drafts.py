@@ -13,7 +13,7 @@ from penstock.lang.deployment.ends import AnySink, TableSink, read_schema
 from penstock.lang.deployment.outside import computed_time, is_column_name, with_time
 from penstock.lang.deployment.yamlfile import Section, Value
 from penstock.lang.sql import KnownNames, parse_expression, parse_query, references
-from penstock.model.engines import EngineName
+from penstock.model.engines import EngineName, JoinWay
 from penstock.model.network import Query, unknown_stream
 from penstock.model.operators import Input, Map, Operator, PythonOperator, SqlWrite, Switch
 from penstock.model.partition_groups import PartitionGroups
@@ -172,6 +172,7 @@ class QueryDraft(Draft):
     on: str | None = None
     groups: PartitionGroups | None = None
     engine: EngineName | None = None
+    join: JoinWay | None = None
 
     @property
     def reads(self) -> frozenset[str]:
@@ -198,6 +199,7 @@ class QueryDraft(Draft):
             self.made.sql.strip() if isinstance(self.made, SqlDraft) else "",
             self.groups,
             self.engine,
+            self.join,
         )
 
     def _check_groups(self, groups: PartitionGroups, result: Operator) -> None:

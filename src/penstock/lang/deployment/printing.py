@@ -148,6 +148,8 @@ class _Printer:
             settings["groups"] = _inline({"by": by, "count": query.groups.count})
         if query.engine is not None:
             settings["engine"] = query.engine
+        if query.join is not None:
+            settings["join"] = query.join
         return settings
 
     def _to(self, sink: Sink | None, group: Group) -> object:

@@ -24,7 +24,7 @@ from penstock.lang.deployment.scope import Scope
 from penstock.lang.deployment.sizes import memory_bytes
 from penstock.lang.deployment.yamlfile import Section, Value, YamlFile
 from penstock.lang.files import text_of
-from penstock.model.engines import EngineName, checked_engine
+from penstock.model.engines import EngineName, JoinWay, checked_engine, checked_join_way
 from penstock.model.network import Deployment, Network, NodeSpec
 from penstock.model.partition_groups import PartitionGroups
 from penstock.model.schema import checked_name
@@ -39,7 +39,7 @@ _SQL = ("sql",)
 _PYTHON = ("from", "python", "schema")
 _SWITCH = ("from", "switch")
 _SYSTEM = "the running system"
-_QUERY = ("to", "max_latency", "on", "groups", "engine", "device")
+_QUERY = ("to", "max_latency", "on", "groups", "engine", "join", "device")
 
 
 def read_deployment(path: Path) -> Deployment:
@@ -303,12 +303,18 @@ def _query(name: str, value: Value, nodes: tuple[NodeSpec, ...], folder: Path) -
         _node_name(section["on"], nodes) if "on" in section else None,
         _groups(section["groups"]) if "groups" in section else None,
         _engine(section["engine"]) if "engine" in section else None,
+        _join_way(section["join"]) if "join" in section else None,
     )
 
 
 def _engine(value: Value) -> EngineName:
     with value.pointing():
         return checked_engine(value.text("light or native"))
+
+
+def _join_way(value: Value) -> JoinWay:
+    with value.pointing():
+        return checked_join_way(value.text("partitioned or native"))
 
 
 def _made(

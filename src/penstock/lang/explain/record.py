@@ -75,6 +75,7 @@ def _query(query: Query, signed: Signatures) -> Record:
         "on": query.on,
         "groups": asdict(query.groups) if query.groups else None,
         "engine": query.engine,
+        "join": query.join,
         "sql": query.text,
     }
 

@@ -24,6 +24,8 @@ from penstock.model.sources import (
     Stream,
 )
 
+_JOINED = {"partitioned": "by sorted runs", "native": "by Spark's own join"}
+
 
 def source_words(source: Source) -> str:
     """Where rows come from.
@@ -128,6 +130,8 @@ def query_words(query: Query, network: Network) -> str:
         parts.append(f"in {query.groups.count} groups by {listed(query.groups.keys)}")
     if query.engine is not None:
         parts.append(f"by the {query.engine} engine")
+    if query.join is not None:
+        parts.append(f"streams joined {_JOINED[query.join]}")
     return ", ".join(parts)
 
 

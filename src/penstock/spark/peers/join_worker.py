@@ -2,8 +2,8 @@
 
 ``python -m penstock.spark.peers.join_worker SIDE`` with SIDE ``ours``, ``memory`` or ``rocksdb``:
 the latter two are Spark's own join with either of its state stores. A request names a folder with
-the Parquet files of both streams, ``l`` and ``r``, the window, and the rows of a batch, which is
-one file of each.
+the Parquet files of both streams, ``l`` and ``r``, the window, and the rows of a batch: one file of
+each stream.
 """
 
 from __future__ import annotations
