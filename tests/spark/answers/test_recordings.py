@@ -64,6 +64,16 @@ queries:
     SELECT w.ts, w.uid, w.name, s.version, s.ts AS opened
     FROM weird w LEFT JOIN ssl s
       ON w.uid = s.uid AND s.ts >= w.ts - INTERVAL 20 SECONDS AND s.ts < w.ts + INTERVAL 5 SECONDS
+  looked_up:
+    sql: &looked_up |
+      SELECT d.ts AS asked, s.ts AS opened, d.orig_h, d.query, s.version
+      FROM dns d JOIN ssl s ON d.orig_h = s.orig_h AND d.query = s.server
+        AND s.ts BETWEEN d.ts AND d.ts + INTERVAL 2 MINUTES
+      WHERE d.rcode = 'NOERROR' AND s.resumed = 'F'
+    join: partitioned
+  looked_up_native:
+    sql: *looked_up
+    join: native
   everything: |
     WITH seen AS (
       SELECT ts, 'dns' AS log, orig_h AS host FROM dns
@@ -72,6 +82,11 @@ queries:
     SELECT host, log, window.start AS since, count(*) AS n
     FROM seen GROUP BY host, log, window(ts, '30 seconds')
 """
+LOOKED_UP = """
+    SELECT dns.ts, ssl.ts, dns.orig_h, query, ssl.version FROM dns, ssl
+    WHERE dns.orig_h = ssl.orig_h AND query = server AND rcode = 'NOERROR' AND resumed = 'F'
+      AND epoch_us(ssl.ts) - epoch_us(dns.ts) BETWEEN 0 AND 120000000
+    """
 LOG_ANSWERS = {
     "names_asked": """
         SELECT orig_h, date_trunc('minute', ts), count(*), count(rtt), avg(rtt), max(query),
@@ -94,6 +109,8 @@ LOG_ANSWERS = {
           ON weird.uid = ssl.uid AND epoch_us(ssl.ts) - epoch_us(weird.ts) >= -20000000
             AND epoch_us(ssl.ts) - epoch_us(weird.ts) < 5000000
         """,
+    "looked_up": LOOKED_UP,
+    "looked_up_native": LOOKED_UP,
     "everything": """
         SELECT host, log, make_timestamp(part * 30000000), count(*) FROM (
           SELECT orig_h AS host, 'dns' AS log, epoch_us(ts) // 30000000 AS part FROM dns

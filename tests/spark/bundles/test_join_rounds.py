@@ -270,14 +270,16 @@ def test_damaged_runs_are_named_and_made_again(
     bundle = world.bundle()
     add_all(bundle, plans, 1)
     struck: list[str] = []
+    rounds = count()
     with caplog.at_level(logging.WARNING):
         while world.has_more:
             world.give()
             bundle.round()
-            for name in NAMES:
+            # Every third round: what Spark computes takes jobs to make again.
+            for name in NAMES if next(rounds) % 3 == 2 else ():
                 struck += _strike(world.runs_of(name), damage)
         bundle.round()
-    assert len(struck) > 20
+    assert len(struck) > 10
     if damage != "lose":
         assert any(path in caplog.text for path in struck), "what is damaged must be named"
     world.check()
@@ -315,7 +317,7 @@ def test_a_damaged_batch_is_named_and_fails_its_readers_alone(
 
 def test_what_is_kept_levels_off(session: SparkSession, plans, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("penstock.spark.bundles.bundle._SMALLEST_SNAPSHOT", 1 << 12)
-    world = World(session, tmp_path, batches=80)
+    world = World(session, tmp_path, batches=48)
     bundle = world.bundle()
     bundle.add(plans["pairs"], 1)
     bundle.add(plans["all_calls"], 1)
@@ -334,12 +336,11 @@ def test_what_is_kept_levels_off(session: SparkSession, plans, tmp_path: Path, m
         )
     # Windows are 9 s of batches of 2 s, so whatever is kept is there after 10 of them.
     for kind in sizes[0]:
-        early = max(size[kind] for size in sizes[10:40])
-        late = max(size[kind] for size in sizes[40:])
+        early = max(size[kind] for size in sizes[10:28])
+        late = max(size[kind] for size in sizes[28:])
         assert late <= 1.3 * early, kind
         assert early > 0
     assert len(world.calls.channel.sequences()) < 20
-    world._delivered["loud"] = (0, True)
     world.check("pairs", "all_calls")
 
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.channels.channel import Channel
+from penstock.channels.durable import RESTORE
 from penstock.channels.manifest import Manifest
 from penstock.errors import RunError
 from penstock.feeds.arrow import arrow_schema
@@ -86,5 +87,7 @@ def read_columns(channel: Channel, manifest: Manifest, side: PlannedSide) -> pa.
             tables.append(channel.rows_of(file, names).cast(wanted))
         except (OSError, pa.ArrowException) as error:
             path = channel.data / file.name
-            raise RunError(f"the channel file {path} cannot be read ({error})") from None
+            raise RunError(
+                f"the channel file {path} cannot be read ({error})", hint=RESTORE
+            ) from None
     return pa.concat_tables(tables) if tables else wanted.empty_table()

@@ -26,16 +26,27 @@ from penstock.spark.sources.channel_reader import check_file
 
 @dataclass
 class _OpenJoin:
-    """A join at work here: its job, and what is known of the batches in its windows."""
+    """A join at work here: its job, and what is known of the batches in its windows.
+
+    ``taken`` are the batches of both sides that the round under way reads.
+    """
 
     plan: JoinPlan
     job: JoinJob
     sides: tuple[ChannelBatches, ChannelBatches]
     taken: tuple[list[Manifest], list[Manifest]] = field(default_factory=lambda: ([], []))
 
+    def is_due(self, step: JoinStep) -> bool:
+        """Whether anything can come of a round: pairs, or left rows that are given up."""
+        if any(manifest.rows for side in self.taken for manifest in side):
+            return True
+        return self.plan.kind == "left" and step.before.right != step.after.right
+
 
 @dataclass(frozen=True)
 class _Joined:
+    """What a round of a join has come to: its rows, if it had a job, and how far it is."""
+
     rows: pa.Table | None
     inputs: tuple[InputPosition, ...]
     spent_ms: float
@@ -104,23 +115,20 @@ class JoinRounds:
         join.taken = self._new_batches(join, running)
         if not any(join.taken):
             return None
-        pairs = zip(running.inputs, join.taken, strict=True)
         reached = tuple(
             replace(position.after(manifests), first=position.first)
-            for position, manifests in pairs
+            for position, manifests in zip(running.inputs, join.taken, strict=True)
         )
-        before, after = _offset(running.inputs), _offset(reached)
-        has_rows = any(manifest.rows for side in join.taken for manifest in side)
-        is_due = has_rows or (join.plan.kind == "left" and before.right != after.right)
-        rows = join.job.run(JoinStep(before, after)) if is_due else None
-        moved = advance(join.plan.terms, *join.sides, before, after)
-        inputs = []
-        for position, side, batches in zip(
-            reached, (moved.left, moved.right), join.sides, strict=True
-        ):
-            inputs.append(replace(position, first=side.first))
-            batches.forget(running.inputs[len(inputs) - 1].first)
-        return _Joined(rows, tuple(inputs), 1_000 * (time.perf_counter() - began_s))
+        step = JoinStep(_offset(running.inputs), _offset(reached))
+        rows = join.job.run(step) if join.is_due(step) else None
+        moved = advance(join.plan.terms, *join.sides, step.before, step.after)
+        inputs = tuple(
+            replace(position, first=side.first)
+            for position, side in zip(reached, (moved.left, moved.right), strict=True)
+        )
+        for batches, position in zip(join.sides, running.inputs, strict=True):
+            batches.forget(position.first)
+        return _Joined(rows, inputs, 1_000 * (time.perf_counter() - began_s))
 
     def _opened(self, number: int, running: Running) -> _OpenJoin:
         if number not in self._open:
