@@ -146,6 +146,12 @@ def test_keys_of_different_types_are_compared_as_one(right: pa.DataType) -> None
     assert kernel_rows(terms, [left], [others], 0) == {(1, 0): 1, (2, 1): 1}
 
 
+def test_large_integers_are_compared_with_doubles_as_spark_does() -> None:
+    terms = terms_of((INT,), TimeBound(0, 0), (REAL,))
+    left, right = [(5, 2**53 + 1, 0), (5, 2**53 - 1, 1)], [(5, float(2**53), 0)]
+    assert kernel_rows(terms, [left], [right], 0) == {(0, 0): 1}
+
+
 @pytest.mark.parametrize("keys", ["equal", "distinct"])
 def test_all_keys_equal_or_distinct(keys: str) -> None:
     terms = terms_of((INT,), TimeBound(-50, 20), kind="left")
