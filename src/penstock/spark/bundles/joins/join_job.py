@@ -19,11 +19,13 @@ from penstock.model.schema import Schema
 from penstock.spark.bundles.joins.channel_batches import ChannelBatches
 from penstock.spark.bundles.joins.computed_runs import make_runs
 from penstock.spark.bundles.joins.join_task import (
+    ROWS,
     JoinPlace,
     JoinStep,
     RunMissing,
     answer_join,
     join_rows,
+    take_rows,
 )
 from penstock.spark.compile import compile_operator
 from penstock.spark.ddl import spark_ddl
@@ -43,6 +45,8 @@ class JoinJob:
         self._runs = runs
         place = JoinPlace(plan, left.folder, right.folder, runs)
         self._place: Broadcast[JoinPlace] = session.sparkContext.broadcast(place)
+        for left_behind in runs.glob(f"{ROWS}*"):
+            left_behind.unlink(missing_ok=True)
 
     def run(self, step: JoinStep) -> pa.Table:
         """The rows of a round."""
@@ -65,9 +69,9 @@ class JoinJob:
         (answer,) = steps.map(lambda given: answer_join(place.value, given)).collect()
         for path in answer.damaged:
             log.warning("the run %s was damaged and has been made again", path)
-        if not answer.rows:
+        if answer.rows is None:
             return arrow_schema(self._plan.output.schema).empty_table()
-        return pa.ipc.open_stream(answer.rows).read_all()
+        return take_rows(answer.rows)
 
     def _finish(self, step: JoinStep) -> pa.Table:
         """Rows that Spark filters and maps once they are joined."""

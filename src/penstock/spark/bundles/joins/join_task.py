@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import uuid
 from collections import OrderedDict
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +18,8 @@ from penstock.kernels.window_join import JoinOffset, RunCache, join_batch, retir
 from penstock.spark.bundles.joins.channel_batches import ChannelBatches
 
 _CACHES_OPEN = 64
+ROWS = ".rows-"
+"""How the names of files begin that hold a round's rows until they are taken."""
 
 
 class RunMissing(RunError):
@@ -87,34 +91,45 @@ def join_rows(place: JoinPlace, step: JoinStep) -> Iterator[pa.Table]:
 
 @dataclass(frozen=True)
 class JoinAnswer:
-    """What a task gives back: rows as an Arrow stream, empty if there are none.
+    """What a task gives back: the file with the rows, None if there are none.
 
     ``damaged`` are the files of runs that had to be made again.
     """
 
-    rows: bytes
+    rows: Path | None
     damaged: tuple[Path, ...]
 
 
 def answer_join(place: JoinPlace, step: JoinStep) -> JoinAnswer:
-    """The rows of a round, on their way out of a task."""
-    rows = _serialize(join_rows(place, step))
+    """The rows of a round, on their way out of a task.
+
+    They go by a file that whoever asked takes away: through Spark they would be copied several
+    times, and here they never lie in memory all at once.
+    """
+    rows = _write_rows(place.runs, join_rows(place, step))
     cache = open_cache(place.runs)
     damaged, cache.damaged = tuple(cache.damaged), []
     return JoinAnswer(rows, damaged)
 
 
-def _serialize(tables: Iterator[pa.Table]) -> bytes:
-    sink: pa.BufferOutputStream | None = None
-    writer: pa.RecordBatchStreamWriter | None = None
-    for rows in tables:
-        if not rows.num_rows:
-            continue
-        if writer is None:
-            sink = pa.BufferOutputStream()
-            writer = pa.ipc.new_stream(sink, rows.schema)
-        writer.write_table(rows.combine_chunks())
-    if writer is None or sink is None:
-        return b""
-    writer.close()
-    return bytes(sink.getvalue())
+def _write_rows(folder: Path, tables: Iterator[pa.Table]) -> Path | None:
+    path = folder / f"{ROWS}{uuid.uuid4().hex}"
+    with ExitStack() as stack:
+        writer: pa.RecordBatchStreamWriter | None = None
+        for rows in tables:
+            if not rows.num_rows:
+                continue
+            if writer is None:
+                sink = stack.enter_context(pa.OSFile(str(path), "wb"))
+                writer = stack.enter_context(pa.ipc.new_stream(sink, rows.schema))
+            writer.write_table(rows.combine_chunks())
+    return None if writer is None else path
+
+
+def take_rows(path: Path) -> pa.Table:
+    """The rows in a task's file, which goes; they stay mapped as long as somebody has them."""
+    try:
+        with pa.memory_map(str(path)) as file:
+            return pa.ipc.open_stream(file).read_all()
+    finally:
+        path.unlink(missing_ok=True)
