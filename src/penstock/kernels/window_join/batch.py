@@ -16,7 +16,7 @@ import pyarrow as pa
 from penstock.errors import InputError
 from penstock.kernels.window_join.pairs import find_unmatched, join_runs
 from penstock.kernels.window_join.run_cache import RunCache
-from penstock.kernels.window_join.runs import NO_TIME, SortedRun, times_us
+from penstock.kernels.window_join.runs import NO_TIME, SortedRun, groups_of, one_batch, times_us
 from penstock.kernels.window_join.terms import JoinOffset, JoinTerms, SideOffset
 from penstock.kernels.window_join.window import SideBatches, SideWindow
 from penstock.load.arrays import Flags
@@ -53,10 +53,12 @@ def join_batch(
     before: JoinOffset,
     after: JoinOffset,
     cache: RunCache | None = None,
+    owned: frozenset[int] | None = None,
 ) -> Iterator[pa.Table]:
     """The joined rows of one batch, which takes a join from one offset to another.
 
-    The rows do not depend on the cache, and the same offsets give them in the same order.
+    The rows do not depend on the cache, and the same offsets give them in the same order. With
+    ``owned`` only those of these partition groups are given.
     """
     _check_forward(before, after)
     kept = cache or RunCache()
@@ -68,19 +70,26 @@ def join_batch(
     left_new = lefts.runs(before.left.stop, after.left.stop)
     needs_old = right_new or terms.kind == "left"
     left_old = lefts.runs(before.left.first, before.left.stop) if needs_old else []
-    for new in left_new:
+    # Partners are of one group, so it is enough to look for those of the owned rows.
+    for new in _of_groups(terms, left_new, owned):
         for run in (*right_old, *right_new):
             yield from join_runs(terms, new, run, "left", horizon.right_us)
-    for new in right_new:
+    for new in _of_groups(terms, right_new, owned):
         for run in left_old:
             yield from join_runs(terms, new, run, "right", horizon.left_us)
     if terms.kind == "left":
-        given_up = _give_up(terms, left_old, left_new, before, after)
+        given_up = _give_up(terms, left_old, left_new, before, after, owned)
         if given_up is not None:
             right_all = (*right_old, *right_new)
             alone = find_unmatched(terms, given_up, right_all, horizon.right_us)
             if alone.num_rows:
                 yield alone
+
+
+def _of_groups(
+    terms: JoinTerms, runs: list[SortedRun], owned: frozenset[int] | None
+) -> list[SortedRun]:
+    return runs if owned is None else [run.of_groups(owned, terms.groups) for run in runs]
 
 
 def advance(
@@ -117,6 +126,7 @@ def _give_up(
     new: list[SortedRun],
     before: JoinOffset,
     after: JoinOffset,
+    owned: frozenset[int] | None,
 ) -> SortedRun | None:
     """The left rows that the right watermark has now passed: each in exactly one batch."""
     upper_us = terms.bound.upper_us
@@ -130,6 +140,9 @@ def _give_up(
         # A row without a time, which is before all others, has no partner and is given up at once.
         chosen.append(_select(run, times_us(run.rows, layout.time) < now))
     rows = pa.concat_tables(chosen) if chosen else None
+    if rows is not None and owned is not None and rows.num_rows:
+        numbers = groups_of(one_batch(rows), layout)
+        rows = rows.take(np.flatnonzero(np.isin(numbers, sorted(owned))))
     return SortedRun.of(rows, layout) if rows is not None and rows.num_rows else None
 
 

@@ -82,6 +82,15 @@ class SortedRun:
         low, high = np.searchsorted(self.places, ends)
         return slice(int(low), len(self.places) if stop >> 64 else int(high))
 
+    def of_groups(self, owned: frozenset[int], groups: int) -> SortedRun:
+        """The same rows with the index of these groups only, among so many; still sorted."""
+        shift = np.uint64(64 - group_bits(groups)) if groups > 1 else np.uint64(0)
+        numbers = self.places >> shift if groups > 1 else np.zeros(len(self.places), np.uint64)
+        within = np.flatnonzero(np.isin(numbers, np.array(sorted(owned), np.uint64)))
+        return SortedRun(
+            self.rows, self.places[within], self.times[within], self.row_numbers[within]
+        )
+
     def part(self, within: slice) -> SortedRun:
         """The same rows with a part of the index; copies nothing."""
         return SortedRun(
@@ -128,6 +137,13 @@ def group_bits(groups: int) -> int:
     (0, 1, 6, 10)
     """
     return (groups - 1).bit_length()
+
+
+def groups_of(rows: pa.RecordBatch, layout: RunLayout) -> Ints:
+    """The partition group of every row, also of those that can have no partner."""
+    if layout.groups == 1:
+        return np.zeros(rows.num_rows, np.int64)
+    return group_numbers(rows, PartitionGroups(layout.keys, layout.groups))
 
 
 def _places(rows: pa.RecordBatch, layout: RunLayout) -> tuple[Bits, np.ndarray | None]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
-from pyspark import Broadcast
+from pyspark import Broadcast, TaskContext
 from pyspark.sql import SparkSession
 
 from penstock.channels.channel import Channel
@@ -20,6 +20,7 @@ from penstock.spark.bundles.joins.channel_batches import ChannelBatches
 from penstock.spark.bundles.joins.computed_runs import make_runs
 from penstock.spark.bundles.joins.join_task import (
     ROWS,
+    JoinAnswer,
     JoinPlace,
     JoinStep,
     RunMissing,
@@ -29,6 +30,8 @@ from penstock.spark.bundles.joins.join_task import (
 )
 from penstock.spark.compile import compile_operator
 from penstock.spark.ddl import spark_ddl
+
+_STEP = "penstock.join.step"
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +48,7 @@ class JoinJob:
         self._runs = runs
         place = JoinPlace(plan, left.folder, right.folder, runs)
         self._place: Broadcast[JoinPlace] = session.sparkContext.broadcast(place)
+        self._answers = session.sparkContext.parallelize([None], 1).map(_answering(self._place))
         for left_behind in runs.glob(f"{ROWS}*"):
             left_behind.unlink(missing_ok=True)
 
@@ -64,9 +68,8 @@ class JoinJob:
         return self._finish(step) if self._plan.is_finished_by_spark else self._whole(step)
 
     def _whole(self, step: JoinStep) -> pa.Table:
-        place = self._place
-        steps = self._session.sparkContext.parallelize([step], 1)
-        (answer,) = steps.map(lambda given: answer_join(place.value, given)).collect()
+        self._session.sparkContext.setLocalProperty(_STEP, step.text)
+        (answer,) = self._answers.collect()
         for path in answer.damaged:
             log.warning("the run %s was damaged and has been made again", path)
         if answer.rows is None:
@@ -107,6 +110,20 @@ class JoinJob:
     def close(self) -> None:
         """Lets go of what the tasks know."""
         self._place.destroy()
+
+
+def _answering(place: Broadcast[JoinPlace]) -> Callable[[None], JoinAnswer]:
+    """What a task does; which step it is about, its job says.
+
+    So the job is the same in every round, and Spark is told of it once.
+    """
+
+    def answer(_: None) -> JoinAnswer:
+        context = TaskContext.get()
+        assert context is not None
+        return answer_join(place.value, JoinStep.read(str(context.getLocalProperty(_STEP))))
+
+    return answer
 
 
 def _joining(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,7 +15,13 @@ import pyarrow as pa
 from penstock.channels.channel import Channel
 from penstock.errors import RunError
 from penstock.kernels.join_plan import JoinPlan, PlannedSide
-from penstock.kernels.window_join import JoinOffset, RunCache, join_batch, retire
+from penstock.kernels.window_join import (
+    JoinOffset,
+    RunCache,
+    SideOffset,
+    join_batch,
+    retire,
+)
 from penstock.spark.bundles.joins.channel_batches import ChannelBatches
 
 _CACHES_OPEN = 64
@@ -28,10 +35,30 @@ class RunMissing(RunError):
 
 @dataclass(frozen=True)
 class JoinStep:
-    """A round of a join: from where to where it goes."""
+    """A round of a join: from where to where it goes.
+
+    >>> step = JoinStep(JoinOffset(), JoinOffset(SideOffset(0, 3, 20), SideOffset(0, 1)))
+    >>> JoinStep.read(step.text) == step
+    True
+    """
 
     before: JoinOffset
     after: JoinOffset
+
+    @property
+    def text(self) -> str:
+        """The step as text."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def read(cls, text: str) -> JoinStep:
+        """The step that :attr:`text` gave."""
+        read = json.loads(text)
+        before, after = (
+            JoinOffset(SideOffset(**offset["left"]), SideOffset(**offset["right"]))
+            for offset in (read["before"], read["after"])
+        )
+        return cls(before, after)
 
 
 @dataclass(frozen=True)
