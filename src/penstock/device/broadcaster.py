@@ -206,7 +206,9 @@ class Broadcaster:
         for name, place in places.items():
             query = self._queries[name]
             if place <= query.next:  # Of the plan before, otherwise.
-                self._channel(query.on_air.stream).advance(self._reader(query), place)
+                # One batch before it is kept: it tells how far time had come.
+                channel = self._channel(query.on_air.stream)
+                channel.advance(self._reader(query), max(0, place - 1))
 
     def _switch_if_due(self, query: _Query, found: Followed) -> None:
         """Goes over to the next plan once the present one has been sent up to its end."""
