@@ -46,7 +46,6 @@ class HeardResults:
         """Takes in a result that came whole, made by ``plan``."""
         if plan.plan != self.plan or self._run is None:
             self._change(plan)
-        self._note_gap(place)
         start = place.first if self.next is None else max(self.next, place.first)
         if place.next <= start and self.next is not None:
             return  # All of it was heard before.
@@ -55,6 +54,7 @@ class HeardResults:
         began_s = time.perf_counter()
         given = self._run.feed(fresh, place.watermark_us)
         self.report.processed_s += time.perf_counter() - began_s
+        self._note_gap(place)
         self.report.rows_in += fresh.num_rows
         self.report.rows_out += given.num_rows
         if given.num_rows:
