@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,10 @@ from device.air import Device, Server, deployment, on_air
 pytestmark = pytest.mark.core
 
 
-@pytest.mark.parametrize(("old", "new"), list(permutations((0, 1, 2, 3, 5), 2)))
+# Among filters and joins, across the aggregate in both directions, behind it.
+@pytest.mark.parametrize(
+    ("old", "new"), [(0, 2), (2, 1), (1, 3), (0, 5), (3, 2), (5, 0), (3, 5), (5, 3)]
+)
 def test_no_row_is_lost_or_doubled(tmp_path: Path, old: int, new: int) -> None:
     server = Server(tmp_path, deployment(tmp_path, old))
     with on_air(server.broadcaster()) as broadcaster:
