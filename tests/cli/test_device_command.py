@@ -1,0 +1,54 @@
+"""What ``penstock device`` says before it hears anything, and what is said of devices."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from penstock.cli.device_text import device_lines
+from penstock.cli.main import app
+
+pytestmark = pytest.mark.core
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--server", "nowhere"], "--server nowhere is no address. Write HOST:PORT."),
+        (
+            ["--server", "h:1", "--speed", "0"],
+            "device device has the speed 0. Give more",
+        ),
+        (["--server", "h:1", "--table", "t"], "--table t names no file. Write --table NAME=FILE."),
+        (["--server", "h:1", "--table", "t=no.csv"], "table t: no.csv cannot be read"),
+    ],
+)
+def test_mistakes(arguments: list[str], text: str) -> None:
+    told = CliRunner().invoke(app, ["device", "--query", "q", *arguments])
+    assert told.exit_code != 0
+    assert text in str(told.exception)
+
+
+def test_a_system_without_a_station(tmp_path: Path) -> None:
+    home = tmp_path / "system"
+    home.mkdir()
+    arguments = ["device", "--query", "q", "--home", str(home), "--patience", "0.1"]
+    told = CliRunner().invoke(app, arguments)
+    assert "nobody in" in str(told.exception) and "broadcasts q" in str(told.exception)
+
+
+def test_devices_for_people() -> None:
+    query = {"cut": 1, "operators": 3, "ships": ["sums"], "switches": False, "listeners": 2,
+             "rows": 9, "bytes": 900}  # fmt: skip
+    device = {"device": "anna", "query": "q", "tuned_s": 1.5, "processed_s": 0.25, "energy_j": 2.0,
+              "battery_s": 7200.0, "missed_cycles": 3}  # fmt: skip
+    station = {"deployment": "d", "organisation": "sorted", "port": 5, "cycle": 7,
+               "airtime_s": 0.5, "cycle_s": 1.0, "overloaded": False, "queries": {"q": query},
+               "devices": [device]}  # fmt: skip
+    assert device_lines([station]) == [
+        "d: sorted broadcast at 127.0.0.1:5, cycle 7, on the air 50.0% of the time",
+        "  q: cut 1 of 3, ships sums; 2 listening, 9 rows, 900 bytes",
+        "  anna hears q; tuned 1.50 s, computed 0.25 s, 2 J; battery for 2.0 h; missed 3 cycles",
+    ]
