@@ -119,6 +119,18 @@ def test_a_disseminator_that_restarts_loses_nothing(tmp_path: Path) -> None:
     assert device.program.record()["gaps"] == []
 
 
+def test_a_device_that_comes_after_the_end_is_told(tmp_path: Path) -> None:
+    server = Server(tmp_path, deployment(tmp_path, 1))
+    with on_air(server.broadcaster()) as broadcaster:
+        first = Device(broadcaster.station.port)
+        server.push_all()
+        first.join()
+        late = Device(broadcaster.station.port, name="ben")
+        late.join()
+    assert late.given.total() == 0
+    assert len(late.program.record()["gaps"]) == 1
+
+
 def test_rows_that_are_sent_again_count_once(tmp_path: Path) -> None:
     server = Server(tmp_path, deployment(tmp_path, 1))
     first = server.broadcaster()

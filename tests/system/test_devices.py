@@ -84,7 +84,7 @@ class DeviceProcess:
         return int((read_record(self.folder / "state.json") or {"next": 0})["next"] or 0)
 
     def join(self) -> dict[str, Any]:
-        assert self.process.wait(120) == 0, (self.folder / "errors").read_text()
+        assert self.process.wait(150) == 0, (self.folder / "errors").read_text()
         report: dict[str, Any] = json.loads((self.folder / "errors").read_text().splitlines()[-1])
         return report["report"]  # type: ignore[no-any-return]
 
@@ -119,7 +119,7 @@ def test_devices_give_what_spark_gives_for_every_cut(system: UnderTest, tmp_path
         for cut in cuts
     }
     system.submit("meters", deployment())
-    until(lambda: len(devices_answer(home)) == 1, 30)
+    until(lambda: len(devices_answer(home)) == 1, 90)
     reports = {place: device.join() for place, device in devices.items()}
     for name in CUTS:
         until(lambda name=name: _ended(system, f"whole_{name}"), 60)  # type: ignore[misc]

@@ -33,6 +33,8 @@ from penstock.power.air.cycle import AirResult, CycleHead, encode_cycle
 
 _KEY_BYTES = 32
 _LAGGING_CYCLES = 2
+_RETURN_S = 10.0
+"""How long a disseminator that has been restarted waits for those who listened before."""
 _PROFILE = ("speed_per_s", "processing_w", "receiving_w", "battery_j")
 
 log = logging.getLogger(__name__)
@@ -49,6 +51,7 @@ class _Query:
     sent_rows: int = 0
     sent_bytes: int = 0
     ended: bool = False
+    latest_us: int | None = None
 
 
 class Broadcaster:
@@ -164,6 +167,7 @@ class Broadcaster:
             on_air = query.on_air
             results.append(AirResult(on_air.number, on_air.plan, payload, self._watts(query)))
             query.next, query.ended = found.place.next, found.place.ended
+            query.latest_us = found.latest_us
             query.sent_rows += found.rows.num_rows
             query.sent_bytes += len(payload)
         if results:
@@ -189,6 +193,8 @@ class Broadcaster:
                 return None
             query.on_air = replace(query.on_air, has_begun=True)
             self._remember()
+        if self._are_returning(query):
+            return None
         on_air = query.on_air
         shape = query.chain.shape_at(on_air.cut)
         channel = self._channel(on_air.stream)
@@ -201,6 +207,17 @@ class Broadcaster:
             log.warning("%s: batches %s to %s are gone", on_air.stream, query.next, oldest - 1)
             query.next = oldest
             return None
+
+    def _are_returning(self, query: _Query) -> bool:
+        """Whether some who listened before a restart may still come back; notes who is there."""
+        count = len(self.listeners(query.chain.query))
+        is_early = time.monotonic() - self.began_s < _RETURN_S
+        if is_early and count < query.on_air.listeners:
+            return True
+        if count != query.on_air.listeners:
+            query.on_air = replace(query.on_air, listeners=count)
+            self._remember()
+        return False
 
     def _advance(self, places: Mapping[str, int]) -> None:
         for name, place in places.items():
@@ -267,6 +284,9 @@ class Broadcaster:
             "cycle_s": broadcast.cycle_s,
             "power_up_j": broadcast.power_up_j,
             "plan": plan,
+            "ended": query.ended,
+            "next": query.next,
+            "latest_us": query.latest_us,
         }
         return answer, True
 

@@ -19,10 +19,11 @@ MOST_ROWS = 500_000
 
 @dataclass(frozen=True)
 class Followed:
-    """New rows of a channel, and their place in it."""
+    """New rows of a channel, their place in it, and the latest event time with them."""
 
     rows: pa.Table
     place: Place
+    latest_us: int | None = None
 
 
 def follow(
@@ -53,7 +54,8 @@ def follow(
         _latest_before(channel, shape, start),
         last.ended and until_us is None,
     )
-    return Followed(pa.concat_tables(tables), place)
+    latest_us = last.latest.get(shape.event_time or "")
+    return Followed(pa.concat_tables(tables), place, latest_us)
 
 
 def _rows(channel: Channel, shape: Shape, manifest: Manifest, until_us: int | None) -> pa.Table:

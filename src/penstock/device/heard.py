@@ -85,6 +85,13 @@ class HeardResults:
         elif place.first > self.next:
             self.report.gaps.append(Gap(self.watermark_us, place.latest_us))
 
+    def end_at(self, next: int, latest_us: int | None) -> None:
+        """Nothing comes any more: the query ended before this batch, heard or not."""
+        if self.next is None or self.next < next:
+            self.report.gaps.append(Gap(self.watermark_us, latest_us))
+        self.ended = True
+        self.save()
+
     def touched(self) -> dict[str, list[list[str]]]:
         """The windows that lack rows, or may."""
         return touched_windows(self.report.gaps, self._windows)

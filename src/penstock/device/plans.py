@@ -24,7 +24,7 @@ class OnAir:
 
     ``stream`` is the channel that is followed, of the submission ``submission`` if it is one of its
     own. With ``until_us`` the plan ends at that moment, and ``then`` is the next one, whose windows
-    count after it.
+    count after it. ``listeners`` is how many there were last.
     """
 
     number: int
@@ -36,6 +36,7 @@ class OnAir:
     until_us: int | None = None
     submission: str = ""
     then: Mapping[str, Any] | None = None
+    listeners: int = 0
 
     @classmethod
     def first(cls, number: int, chain: Chain, cut: int) -> OnAir:

@@ -44,7 +44,7 @@ class Registration:
 
 @dataclass(frozen=True)
 class Welcome:
-    """What the station answers."""
+    """What the station answers; ``end`` is the last place of a query that has ended already."""
 
     number: int
     key: bytes
@@ -53,6 +53,7 @@ class Welcome:
     cycle_s: float
     power_up_j: float
     plan: ShippedPlan
+    end: tuple[int, int | None] | None = None
 
     @classmethod
     def of(cls, answer: dict[str, Any]) -> Welcome:
@@ -65,6 +66,7 @@ class Welcome:
                 float(answer["cycle_s"]),
                 float(answer["power_up_j"]),
                 ShippedPlan.from_record(answer["plan"]),
+                (int(answer["next"]), answer["latest_us"]) if answer["ended"] else None,
             )
         except (KeyError, TypeError, ValueError, AttributeError):
             raise RunError("what answers there is no station of Penstock") from None
@@ -105,6 +107,8 @@ class ReceiverProgram:
         made.sendall(self._registration.message("tune"))
         answer, rest = _answer(made)
         self._welcome = welcome = Welcome.of(answer)
+        if welcome.end is not None:
+            self.heard.end_at(*welcome.end)
         tuner = Tuner({welcome.number}, welcome.key)
         made.settimeout(0.2)
         told_s, plan = 0.0, welcome.plan
