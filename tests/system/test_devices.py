@@ -72,8 +72,8 @@ class DeviceProcess:
         command += ["--home", str(home), "--state", str(self.folder), "--to", str(self.rows)]
         command += ["--patience", "120", "--json"]
         self.folder.mkdir(exist_ok=True)
-        self._errors = (self.folder / "errors").open("a")
-        self.process = subprocess.Popen(command, stdout=self._errors, stderr=self._errors)
+        with (self.folder / "errors").open("a") as errors:
+            self.process = subprocess.Popen(command, stdout=errors, stderr=errors)
 
     def kill(self) -> None:
         self.process.send_signal(signal.SIGKILL)

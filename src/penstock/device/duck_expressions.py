@@ -275,6 +275,8 @@ def _plain(name: str) -> Print:
 
 def _whole_number(name: str) -> Print:
     def print_(texts: list[str], types: Types, _: DataType) -> str:
+        if types[0].is_integer:
+            return _widen(texts[0], types[0], _L)
         value = _widen(texts[0], types[0], _D)
         bounds = "BETWEEN -9.2E18::DOUBLE AND 9.2E18::DOUBLE"
         return f"CASE WHEN {value} {bounds} THEN TRY_CAST({name}({value}) AS BIGINT) END"
