@@ -86,28 +86,34 @@ class Recutter:
 
     def _measure(self, chain: Chain) -> ChainMeasure | None:
         """What the chain costs now; behind a table of devices, that is the same for all cuts."""
-        rows = self._newest(chain)
-        if rows.num_rows < _LEAST_ROWS:
+        rows, rate_per_s = self._newest(chain)
+        if rows.num_rows < _LEAST_ROWS or rate_per_s is None:
             return None
         own = [at for at in range(len(chain.operators)) if chain.kind(at) == DEVICE_TABLE]
         stop = own[0] if own else len(chain.operators)
         front = replace(chain, operators=chain.operators[:stop], steps=chain.steps[:stop])
         found = measure_chain(front, rows, tables_for(front, {}), clock_hz())
         rest = (GivenCost(),) * (len(chain.operators) - stop)
-        return replace(found, costs=found.costs + rest)
+        return replace(found, rate_per_s=rate_per_s, costs=found.costs + rest)
 
-    def _newest(self, chain: Chain) -> pa.Table:
+    def _newest(self, chain: Chain) -> tuple[pa.Table, float | None]:
+        """The newest rows of the stream, and how many come in a second: a cycle lasts real time."""
         channel = Channel.open(self._home.state / "channels" / chain.source)
         schema, count = arrow_schema(chain.source_shape.schema), 0
-        tables = [schema.empty_table()]
+        tables, first_s, last_s = [schema.empty_table()], None, None
         for sequence in reversed(channel.sequences()):
             manifest = channel.manifest(sequence)
             if manifest is None or count >= SAMPLE_ROWS:
                 break
+            first_s = channel.entry(sequence).stat().st_mtime
+            last_s = first_s if last_s is None else last_s
             for file in manifest.files:
                 tables.append(channel.rows_of(file, schema.names).cast(schema))
                 count += file.rows
-        return pa.concat_tables(tables)
+        rows = pa.concat_tables(tables)
+        if first_s is None or last_s is None or last_s <= first_s:
+            return rows, None
+        return rows, rows.num_rows / (last_s - first_s)
 
     def _switch(self, name: str, chain: Chain, old: int, new: int) -> None:
         segment = Segment(self._broadcaster.deployment.name, name, new)
