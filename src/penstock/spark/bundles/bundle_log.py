@@ -80,8 +80,15 @@ class MemberPlace:
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> MemberPlace:
-        """The place that ``dataclasses.asdict`` has made a record of."""
-        inputs = tuple(InputPlace(**place) for place in record["inputs"])
+        """The place that ``dataclasses.asdict`` has made a record of.
+
+        Logs of before joins were light have members with one input, told beside the members.
+        """
+        given = record.get("inputs") or [
+            {key: record[key] for key in ("next", "watermark_us", "ended", "before")}
+            | {"first": record["next"]}
+        ]
+        inputs = tuple(InputPlace(**place) for place in given)
         return cls(inputs, tuple(record["members"]), record["rows"])
 
 
