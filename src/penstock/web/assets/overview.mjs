@@ -27,7 +27,11 @@ function Figure({ name, value, note }) {
 export function Overview({ act }) {
   const { view, fragments, nodes } = useStore();
   const running = view.fragments.filter((one) => one.kind === "fragment");
-  const sum = (pick) => running.reduce((total, one) => total + (pick(one.measured) || 0), 0);
+  // What nobody has measured is not zero.
+  const sum = (pick) => {
+    const known = running.map((one) => pick(one.measured)).filter((n) => n !== undefined && n !== null);
+    return known.length ? known.reduce((total, n) => total + n, 0) : null;
+  };
   const slowest = Math.max(0, ...running.map((one) => one.measured.latency_p99_s || 0));
   const busiest = [...running].sort((a, b) => (b.measured.rows_in_per_s || 0) - (a.measured.rows_in_per_s || 0)).slice(0, 6);
   const known = busiest.map((one) => [one.name, fragments.get(one.name)]).filter(([, one]) => one && one.at.length > 1);
