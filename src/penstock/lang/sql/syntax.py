@@ -104,6 +104,9 @@ class PenstockSql(Spark):
 DIALECT = PenstockSql()
 
 _STARTS = (TokenType.SELECT, TokenType.WITH, TokenType.INSERT, TokenType.FROM, TokenType.L_PAREN)
+_ESCAPE = re.compile(
+    r"\\(?:([\\'\"nrtb0Z%_]|[0-3][0-7]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})|.)", re.DOTALL
+)
 _AFTER_NO_COMMA = (TokenType.COMMA, TokenType.FROM, TokenType.R_PAREN, TokenType.WHERE)
 _KEYWORDS = ("FROM", "WHERE", "GROUP", "HAVING", "JOIN", "LEFT", "INNER", "UNION", "SELECT")
 
@@ -153,7 +156,22 @@ def _tokens(written: WrittenText, what: str = "a query") -> list[Token]:
         raise _unclosed(written, error) from None
     if not [one for one in tokens if one.token_type is not TokenType.SEMICOLON]:
         raise InputError(f"{what} without text", hint="Write one.", place=written.at(0))
+    for token in tokens:
+        if token.token_type is TokenType.STRING:
+            _check_escapes(written, token)
     return tokens
+
+
+def _check_escapes(written: WrittenText, token: Token) -> None:
+    """A backslash that stands for nothing would vanish, and a pattern match something else."""
+    text = written.text[token.start : token.end + 1]
+    for escape in _ESCAPE.finditer(text):
+        if escape[1] is None:
+            raise InputError(
+                f"{escape[0]} stands for nothing in a text",
+                hint=f"Write \\{escape[0]} for a backslash and {escape[0][1:]}.",
+                place=written.at(token.start + escape.start(), len(escape[0])),
+            )
 
 
 def _parsed(
