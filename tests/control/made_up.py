@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.control.decisions import Assign, Forgive, Instruction
+from penstock.control.decisions import Assign, Forgive, Instruction, Reroute
 from penstock.control.records import MoveRecord, NodeRecord, Submission, UnitRecord
 from penstock.control.returning import BringBack
 
@@ -71,6 +71,8 @@ def told(instruction: Instruction) -> str:
             return f"{unit.name} has been well"
         case Assign(unit, node, reason, is_restart):
             return f"{unit.name} {'again on' if is_restart else 'to'} {node}: {reason}"
+        case Reroute(unit, node, reason):
+            return f"{unit.name} up to {node}: {reason}"
         case BringBack(unit, node, reason):
             return f"{unit.name} back to {node}: {reason}"
         case _:

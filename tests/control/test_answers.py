@@ -96,6 +96,7 @@ class TestNodes:
             "memory_bytes": 700,
             "heard": {},
             "runs": ["readings"],
+            "parent": None,
         }
         assert (second.runs, second.utilisation, second.memory_bytes) == (["peaks"], 0, 0)
 

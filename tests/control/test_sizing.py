@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import pytest
 
 from penstock.control.records import NodeRecord
-from penstock.control.sizing import NodesWanted, sized
+from penstock.control.sizing import NodesWanted, changed_parents, nodes_written, sized
 from penstock.errors import InputError
+from penstock.model.network import NodeSpec
 
 GIB = 1 << 30
 NOW_S = 100.0
@@ -63,3 +67,43 @@ def test_fewer_nodes_are_refused() -> None:
 def test_names_go_on_after_the_letters() -> None:
     made, _ = sized(NodesWanted(count=28), [], NOW_S)
     assert [one.name for one in made][24:] == ["y", "z", "a1", "b1"]
+
+
+def parents(
+    *named: NodeSpec, there: Sequence[NodeRecord] = (), now_s: float = NOW_S
+) -> dict[str, str | None]:
+    return changed_parents(named, there, now_s)
+
+
+def test_nodes_by_name_may_form_a_tree() -> None:
+    named = nodes_written("a, b:a,c:a")
+    assert not isinstance(named, int)
+    made, _ = sized(NodesWanted(cores=2, named=named), [node("a")], NOW_S)
+    assert [(one.name, one.cores, one.parent) for one in made] == [("b", 2, "a"), ("c", 2, "a")]
+
+
+@pytest.mark.parametrize("text", ["", "a,,b", "a:", ":b", "a,a"])
+def test_what_names_no_nodes(text: str) -> None:
+    with pytest.raises(InputError):
+        nodes_written(text)
+
+
+def test_all_nodes_have_to_be_named() -> None:
+    with pytest.raises(InputError, match="the system has nodes that are not named: b"):
+        sized(NodesWanted(named=(NodeSpec("a"),)), [node("a"), node("b")], NOW_S)
+
+
+def test_nodes_are_hung_elsewhere_while_they_are_down() -> None:
+    down = [node("a"), node("b"), node("c")]
+    named = (NodeSpec("a"), NodeSpec("b", parent="a"), NodeSpec("c", parent="b"))
+    assert parents(*named, there=down) == {"b": "a", "c": "b"}
+    up = [node("a", is_alive=True), *down[1:]]
+    with pytest.raises(InputError, match="node b hangs below no other, not below a"):
+        parents(*named, there=up)
+
+
+def test_one_more_node_has_to_hang_somewhere() -> None:
+    there = [node("a"), replace(node("b"), parent="a")]
+    with pytest.raises(InputError, match="2 nodes have no parent: a, c"):
+        parents(NodeSpec("c"), there=there)
+    assert parents(NodeSpec("c", parent="b"), there=there) == {}

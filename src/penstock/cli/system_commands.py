@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from penstock.control.client import Client
     from penstock.control.home import Home
     from penstock.control.records import EventRecord, SubmissionKind
+    from penstock.control.sizing import NodesWanted
 
 UP_EXAMPLES = """\
 [bold]Examples[/bold]
@@ -82,9 +83,20 @@ def _print_json(answer: object) -> None:
 
 def up(
     nodes: Annotated[
-        int | None,
+        str | None,
         typer.Option(
-            min=1, max=100, help="How many nodes. [dim]default: 2, later those there are[/dim]"
+            metavar="NUMBER|NAMES",
+            help="How many nodes, or their names, with parents if they form a tree: a,b:a,c:a. "
+            "[dim]default: 2, later those there are[/dim]",
+            show_default=False,
+        ),
+    ] = None,
+    tree: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A file that names the nodes, with parents if they form a tree.",
+            show_default=False,
         ),
     ] = None,
     cores: Annotated[
@@ -128,16 +140,33 @@ def up(
     that was stopped comes up as it was, unless something else is asked for.
     """
     from penstock.control.launch import bring_up
-    from penstock.control.sizing import NodesWanted
     from penstock.lang.deployment.sizes import memory_bytes
 
     size = None if memory is None else memory_bytes(memory)
-    wanted = NodesWanted(nodes, cores, size)
+    wanted = _nodes_wanted(nodes, tree, cores, size)
     place = system_home(home)
     client = bring_up(place, wanted, port, catalog, say=_say, host=on)
     names = ", ".join(node.name for node in client.nodes())
     print(f"system up  ·  nodes {names}  ·  {client.url}  ·  {place.path}")
     print(dashboard_line(client))
+
+
+def _nodes_wanted(
+    nodes: str | None, tree: Path | None, cores: int | None, memory_bytes: int | None
+) -> NodesWanted:
+    from penstock.control.sizing import NodesWanted, nodes_written
+    from penstock.lang.deployment import read_nodes
+
+    if nodes is not None and tree is not None:
+        raise UsageError("--nodes and --tree both say which nodes there are", hint="Give one.")
+    if tree is not None:
+        return NodesWanted(None, cores, memory_bytes, read_nodes(tree))
+    given = None if nodes is None else nodes_written(nodes)
+    if not isinstance(given, int | None):
+        return NodesWanted(None, cores, memory_bytes, given)
+    if given is not None and not 1 <= given <= 100:
+        raise UsageError(f"--nodes is {given}", hint="Give 1 to 100, or names.")
+    return NodesWanted(given, cores, memory_bytes)
 
 
 def dashboard_line(client: Client) -> str:
@@ -300,10 +329,16 @@ def status(
     devices: Annotated[
         bool, typer.Option("--devices", help="Show broadcasts and devices instead.")
     ] = False,
+    tree: Annotated[
+        bool, typer.Option("--tree", help="Draw the tree of nodes, with what they use and run.")
+    ] = False,
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> None:
     """Show how every fragment is doing, and the latest moves."""
+    if tree:
+        _tree_status(connected(home), json)
+        return
     if devices:
         _device_status(connected(home), json)
         return
@@ -369,6 +404,16 @@ def _device_status(client: Client, json: bool) -> None:
         return
     for text in device_lines(found):
         _print_line(text)
+
+
+def _tree_status(client: Client, json: bool) -> None:
+    from penstock.cli.tree_text import tree_lines
+
+    if json:
+        _print_json(client.nodes())
+        return
+    for text in tree_lines(client.nodes()):
+        print(text)
 
 
 def _operator_status(client: Client, json: bool) -> None:

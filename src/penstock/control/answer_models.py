@@ -75,7 +75,8 @@ class Refusal(ApiModel):
 class NodeAnswer(ApiModel):
     """A node: what it has, what it uses, and what was given to it.
 
-    ``heard`` is how old, in seconds, what it has heard from each of the other nodes is.
+    ``heard`` is how old, in seconds, what it has heard from each of the other nodes is;
+    ``parent`` the one above it where nodes form a tree.
     """
 
     name: str
@@ -88,6 +89,7 @@ class NodeAnswer(ApiModel):
     memory_bytes: int
     heard: dict[str, float]
     runs: list[str]
+    parent: str | None = None
 
 
 class BeginAnswer(ApiModel):

@@ -91,6 +91,7 @@ def _node(
         memory_bytes=used.memory_bytes,
         heard=heard,
         runs=[unit.name for unit in units if unit.node == node.name],
+        parent=node.parent,
     )
 
 

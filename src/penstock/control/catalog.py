@@ -272,6 +272,14 @@ class Catalog:
             if connection.execute(known).scalar() is None:
                 connection.execute(sa.insert(nodes), vars(node))
 
+    def hang(self, parents: Mapping[str, str | None]) -> None:
+        """Records the parents of nodes, from their next start on."""
+        with self._begin() as connection:
+            for name, parent in parents.items():
+                mine = nodes.c.name == name
+                connection.execute(sa.update(nodes).where(mine).values(parent=parent))
+            _count_change(connection)
+
     def resize(self, node: str, cores: int, memory_bytes: int) -> None:
         """Changes what a node has, from its next start on."""
         values = {"cores": cores, "memory_bytes": memory_bytes}
@@ -287,7 +295,8 @@ class Catalog:
         mine = nodes.c.name == node.name
         is_free = (nodes.c.lease_until_s <= now_s) | nodes.c.incarnation.in_(former)
         with self._begin() as connection:
-            values = sa.update(nodes).where(mine, is_free).values(**vars(node))
+            told = {key: value for key, value in vars(node).items() if key != "parent"}
+            values = sa.update(nodes).where(mine, is_free).values(**told)
             if connection.execute(values).rowcount:
                 return True
             is_known = connection.execute(sa.select(nodes.c.name).where(mine)).scalar() is not None

@@ -20,8 +20,9 @@ from penstock.control.balance_settings import BalanceSettings
 from penstock.control.beginning import decided, newest, oldest
 from penstock.control.catalog import Catalog
 from penstock.control.cost_memory import COSTS, CostMemory
-from penstock.control.decisions import Assign, ChangeMove, Forgive, decide
+from penstock.control.decisions import Assign, ChangeMove, Forgive, Reroute, decide
 from penstock.control.home import Home
+from penstock.control.live_tree import check_attached, check_plan, tree_wiring
 from penstock.control.placing import planned_nodes
 from penstock.control.recorded_plans import plan_text, recorded_system
 from penstock.control.records import MoveRecord, Submission, SubmissionKind, UnitRecord
@@ -37,6 +38,7 @@ from penstock.errors import InputError, PenstockError, RunError, listed, suggest
 from penstock.model.beginnings import Begun, StartKind
 from penstock.model.estimates import OperatorEstimate
 from penstock.model.network import Deployment
+from penstock.place.tree_placing import place_in_tree
 
 _STOPPING_AT_MOST_S = 30.0
 _NOTED_EVERY_S = 10.0
@@ -143,8 +145,11 @@ class Controller:
                 hint="Add a query, or give one that has to: none a destination.",
             )
         self._check_nodes(units)
+        check_attached(self._catalog.nodes(), system, number)
         _check_engines(units)
-        planned = self._planned(system.deployments[number], units)
+        planned = self._kept_to_tree(
+            system, units, self._planned(system.deployments[number], units)
+        )
         made = [
             UnitRecord(
                 unit.name,
@@ -182,7 +187,10 @@ class Controller:
                     registered.append((reader, stream))
             begun = self._begun(system, asked.id, start)
             asked = replace(asked, begun=begun)
-            made = [*made, *(UnitRecord(name, "intake", asked.id) for name in begun.again)]
+            made += [
+                UnitRecord(name, "intake", asked.id, pinned=system.units[again.stream].on)
+                for name, again in begun.again.items()
+            ]
             whole = extended(former, asked)
             plan, woken = plan_text(whole, asked.id), {stream for _, stream in read}
             with self._assigning:
@@ -215,6 +223,18 @@ class Controller:
         alive = [node for node in self._catalog.nodes() if node.is_alive(now_s)]
         fragments = [unit.fragment for unit in units if unit.fragment is not None]
         return planned_nodes(deployment, units, alive, self._costs.estimates(fragments))
+
+    def _kept_to_tree(
+        self, system: System, units: Sequence[Unit], planned: Mapping[str, str]
+    ) -> Mapping[str, str]:
+        """The plan with every fragment where all its inputs pass; raises where a pin is not."""
+        wiring = tree_wiring(self._catalog.nodes(), system)
+        if wiring is None:
+            return planned
+        places = {unit.name: unit.node for unit in self._catalog.units()}
+        fragments = [unit for unit in units if unit.fragment is not None]
+        pinned = {unit.name: unit.on for unit in fragments if unit.on is not None}
+        return place_in_tree(wiring, [one.name for one in fragments], places, pinned, planned)
 
     def estimates(self) -> Mapping[str, OperatorEstimate]:
         """What the fragments of the system have cost so far, as far as that is known."""
@@ -376,6 +396,10 @@ class Controller:
         for wish in wishes:
             self._check_move(wish, units, moving)
             moving.add(wish.unit)
+        wiring = tree_wiring(self._catalog.nodes(), self.system())
+        if wiring is not None:
+            moves = self._catalog.moves(open_only=True)
+            check_plan(wiring, units, moves, {wish.unit: wish.node for wish in wishes})
         now_s = self._catalog.now_s()
         rows = [
             {
@@ -425,12 +449,15 @@ class Controller:
     def _decide(self) -> None:
         units, nodes = self._catalog.units(), self._catalog.nodes()
         moves, now_s = self._catalog.moves(open_only=True), self._catalog.now_s()
-        for instruction in decide(units, nodes, moves, now_s, self._began_s):
+        wiring = tree_wiring(nodes, self.system())
+        for instruction in decide(units, nodes, moves, now_s, self._began_s, wiring):
             match instruction:
                 case Assign():
                     self._assign(instruction)
                 case BringBack():
                     self._bring_back(instruction, now_s)
+                case Reroute():
+                    self._reroute(instruction, now_s)
                 case ChangeMove():
                     self._change(instruction, now_s)
                 case Forgive(unit):
@@ -459,6 +486,18 @@ class Controller:
         if self._catalog.add_return(unit, row):
             text = f"{unit.node} → {wanted.node}: {wanted.reason}"
             self._catalog.tell("return", unit.name, text, returns=unit.returns + 1)
+
+    def _reroute(self, wanted: Reroute, now_s: float) -> None:
+        row = {
+            "unit": wanted.unit.name,
+            "source": wanted.unit.node,
+            "target": wanted.node,
+            "state": "preparing",
+            "created_s": now_s,
+            "reason": wanted.reason,
+            "numbers": {"by": "tree"},
+        }
+        self._catalog.add_moves([row])
 
     def _record_failover(self, given: Assign) -> None:
         """A move like others, but begun: there is no owner to wait for."""

@@ -12,8 +12,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from penstock.control.node_choice import NodeChoice
 from penstock.control.records import MoveRecord, NodeRecord, UnitRecord
 from penstock.control.returning import BringBack, bring_back, is_awaited
+from penstock.place.tree_placing import TreeWiring
 
 RESTARTS_AT_MOST = 3
 HEALTHY_AFTER_S = 600.0
@@ -52,7 +54,16 @@ class Forgive:
     unit: UnitRecord
 
 
-Instruction = Assign | ChangeMove | Forgive | BringBack
+@dataclass(frozen=True)
+class Reroute:
+    """Begin to move a unit up a tree, to where all its inputs pass again."""
+
+    unit: UnitRecord
+    node: str
+    reason: str
+
+
+Instruction = Assign | ChangeMove | Forgive | BringBack | Reroute
 
 
 def decide(
@@ -61,10 +72,12 @@ def decide(
     moves: Sequence[MoveRecord],
     now_s: float,
     began_s: float = -math.inf,
+    wiring: TreeWiring | None = None,
 ) -> list[Instruction]:
     """What to do now; linear in units, nodes and moves, but for the choice of nodes.
 
     ``began_s`` is when whoever decides has begun to: nodes that were away then may be starting.
+    ``wiring`` is what flows where, if the nodes form a tree.
     """
     alive = {node.name: node for node in nodes if node.is_alive(now_s)}
     by_name = {unit.name: unit for unit in units}
@@ -79,15 +92,21 @@ def decide(
             done += _kept(move, by_name[move.unit], alive)
         elif move.is_open and move.unit in free:
             done += _advanced(move, by_name[move.unit], alive, now_s)
-    load = _load(units, alive)
     known = {node.name: node for node in nodes}
-    for unit in units:
-        if unit.name in free and not is_awaited(unit, known, now_s, began_s):
-            leases = [known[name].lease_until_s for name in (unit.node,) if name in known]
-            # One that was given back ended when somebody looked.
-            done += _placed(unit, alive, load, moving, max(leases, default=0.0) or now_s)
+    open_to_all = [
+        unit for unit in units if unit.name in free and not is_awaited(unit, known, now_s, began_s)
+    ]
+    choice = NodeChoice(_load(units, alive), alive, wiring, units, open_to_all)
+    for unit in choice.in_order(open_to_all):
+        leases = [known[name].lease_until_s for name in (unit.node,) if name in known]
+        # One that was given back ended when somebody looked.
+        done += _placed(unit, alive, choice, moving, max(leases, default=0.0) or now_s)
     settled = [unit for unit in units if unit.name in free]
-    done += bring_back(settled, alive, moves, now_s)
+    done += bring_back(settled, alive, moves, now_s, choice.may_run)
+    done += [
+        Reroute(unit, node, f"{stream} does not pass {unit.node}")
+        for unit, node, stream in choice.find_misplaced(settled, moving)
+    ]
     return done + [Forgive(unit) for unit in units if _is_well(unit, now_s)]
 
 
@@ -130,7 +149,7 @@ def _load(units: Iterable[UnitRecord], alive: Mapping[str, NodeRecord]) -> dict[
 def _placed(
     unit: UnitRecord,
     alive: Mapping[str, NodeRecord],
-    load: dict[str, float],
+    choice: NodeChoice,
     moving: set[str],
     lost_s: float,
 ) -> list[Instruction]:
@@ -138,9 +157,9 @@ def _placed(
     if not alive or unit.has_said("finished") or unit.is_dropped or unit.is_unread:
         return []
     if unit.node is None:
-        return [_given(unit, alive, load, "new")]
+        return _given(unit, choice, "new")
     if unit.node not in alive:
-        return [_given(unit, alive, load, f"node {unit.node} fell silent", lost_s)]
+        return _given(unit, choice, f"node {unit.node} fell silent", lost_s)
     if unit.has_said("failed"):
         if unit.name in moving or unit.restarts >= RESTARTS_AT_MOST:
             return []
@@ -153,19 +172,14 @@ def _placed(
 
 
 def _given(
-    unit: UnitRecord,
-    alive: Mapping[str, NodeRecord],
-    load: dict[str, float],
-    reason: str,
-    lost_s: float | None = None,
-) -> Assign:
-    wishes = (unit.pinned, unit.planned if unit.node is None else None)
-    wished = next((name for name in wishes if name in alive), None)
-    node = wished or min(load, key=lambda name: (load[name], name))
-    load[node] += 1 / alive[node].cores
+    unit: UnitRecord, choice: NodeChoice, reason: str, lost_s: float | None = None
+) -> list[Instruction]:
+    node = choice.take(unit)
+    if node is None:
+        return []
     home = unit.belongs or (unit.pinned if unit.node is None else unit.node)
     is_home = node in (home, unit.pinned)
-    return Assign(unit, node, reason, lost_s=lost_s, belongs=None if is_home else home)
+    return [Assign(unit, node, reason, lost_s=lost_s, belongs=None if is_home else home)]
 
 
 def _advanced(

@@ -10,6 +10,7 @@ import logging
 import os
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 
 from penstock.control.agent import Agent
 from penstock.control.catalog import Catalog
@@ -52,7 +53,7 @@ class InlineHost:
             )
         options = NodeOptions(cores=node.cores, retained_rows=RETAINED_ROWS)
         worker = SparkWorker(node.name, self._session, StateFolder(self._home.state), options)
-        record = NodeRecord(node.name, node.cores, node.memory_bytes, pid=os.getpid())
+        record = replace(node, pid=os.getpid())
         talk = Talk(node.name, self._catalog, self._carrier)
         agent = Agent(record, self._catalog, worker, talk=talk)
         thread = threading.Thread(target=agent.run, name=f"node-{node.name}", daemon=True)

@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from penstock.control.client import KINDS, Client
 from penstock.control.home import Home
 from penstock.control.hosts import checked_host
 from penstock.control.records import NodeRecord
-from penstock.control.sizing import NodesWanted, sized
+from penstock.control.sizing import NodesWanted, changed_parents, sized
 from penstock.control.versions import check_controller, check_nodes
 from penstock.errors import InputError, RunError, UnreachableError
 from penstock.model.network import NodeSpec
@@ -73,15 +73,23 @@ def bring_up(
 
 
 def _declare(catalog: Catalog, nodes: Iterable[NodeSpec] | NodesWanted) -> None:
-    if not isinstance(nodes, NodesWanted):
-        for node in nodes:
-            catalog.declare(NodeRecord(node.name, node.cores, node.memory_bytes))
-        return
-    made, changed = sized(nodes, catalog.nodes(), catalog.now_s())
-    for one in made:
-        catalog.declare(one)
-    for one in changed:
-        catalog.resize(one.name, one.cores, one.memory_bytes)
+    there, now_s = catalog.nodes(), catalog.now_s()
+    if isinstance(nodes, NodesWanted):
+        made, resized = sized(nodes, there, now_s)
+        named: Sequence[NodeSpec | NodeRecord] = nodes.named or made
+    else:
+        named = tuple(nodes)
+        made = [
+            NodeRecord(one.name, one.cores, one.memory_bytes, parent=one.parent) for one in named
+        ]
+        resized = []
+    hung = changed_parents(named, there, now_s)
+    for node in made:
+        catalog.declare(node)
+    for node in resized:
+        catalog.resize(node.name, node.cores, node.memory_bytes)
+    if hung:
+        catalog.hang(hung)
 
 
 def _chosen_port(home: Home, asked: int | None) -> int:

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -108,7 +109,7 @@ def _run_apart(work: Callable[[], None]) -> None:
 def _declared(catalog: Catalog, name: str) -> NodeRecord:
     for node in catalog.nodes():
         if node.name == name:
-            return NodeRecord(name, node.cores, node.memory_bytes, pid=os.getpid())
+            return replace(node, pid=os.getpid())
     raise InputError(f"there is no node {name} in the catalog", hint="Start it with penstock up.")
 
 

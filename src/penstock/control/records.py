@@ -15,7 +15,7 @@ UnitState = Literal["waiting", "running", "finished", "failed", "released", "hel
 MoveState = Literal["preparing", "moving", "done", "failed"]
 UNREADABLE: Literal["unreadable"] = "unreadable"
 """How an input is shown of which nothing could be read, and all that reads it."""
-Mover = Literal["people", "balancer", "failover", "return"]
+Mover = Literal["people", "balancer", "failover", "return", "tree"]
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,8 @@ class NodeRecord:
     """A node: what it has, which process runs it, and until when it may be taken for alive.
 
     ``incarnation`` is new with every process. ``joined_s``, since when it has held its lease
-    without a break, and ``lease_until_s`` are the catalog's times.
+    without a break, and ``lease_until_s`` are the catalog's times. Nodes of a tree have a
+    ``parent``, all but its root.
     """
 
     name: str
@@ -52,6 +53,7 @@ class NodeRecord:
     version: str = ""
     lease_until_s: float = 0.0
     joined_s: float = 0.0
+    parent: str | None = None
 
     def is_alive(self, now_s: float) -> bool:
         """Whether its lease has not run out."""
@@ -152,7 +154,7 @@ class MoveRecord:
     def by(self) -> Mover:
         """Who wanted it."""
         found = self.numbers.get("by")
-        return found if found in ("balancer", "failover", "return") else "people"
+        return found if found in ("balancer", "failover", "return", "tree") else "people"
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ while, and a unit is brought back a few times only, until it has been well for l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from penstock.control.records import MoveRecord, NodeRecord, UnitRecord
@@ -57,8 +57,12 @@ def bring_back(
     alive: Mapping[str, NodeRecord],
     moves: Sequence[MoveRecord],
     now_s: float,
+    may_run: Callable[[UnitRecord, str], bool] = lambda *_: True,
 ) -> list[BringBack]:
-    """The units to bring back now, a few at a time; linear in units and moves."""
+    """The units to bring back now, a few at a time; linear in units and moves.
+
+    Where nodes form a tree, ``may_run`` says whether a unit gets all its inputs on a node.
+    """
     moving = {move.unit for move in moves if move.is_open}
     room = RETURNS_AT_ONCE - sum(move.is_open and move.by == "return" for move in moves)
     found = []
@@ -66,7 +70,7 @@ def bring_back(
         home = alive.get(unit.belongs or "")
         if home is None or unit.name in moving or not _may_return(unit, alive):
             continue
-        if now_s - home.joined_s >= STEADY_AFTER_S:
+        if now_s - home.joined_s >= STEADY_AFTER_S and may_run(unit, home.name):
             found.append(BringBack(unit, home.name, f"node {home.name} is back"))
     return found[: max(0, room)]
 

@@ -255,12 +255,19 @@ def _units(
     ]
     read = {name for fragment in fragments for name in fragment.inputs}
     intakes = [
-        Unit(stream.name, number, network, stream=stream, is_unread=stream.name not in read)
+        Unit(
+            stream.name,
+            number,
+            network,
+            stream=stream,
+            on=stream.on,
+            is_unread=stream.name not in read,
+        )
         for stream in network.streams
         if not isinstance(stream.source, RunningSource)
     ]
     rereading = [
-        Unit(name, number, network, stream=system.units[one.stream].stream, again=one)
+        _rereading(system.units[one.stream], name, number, network, one)
         for name, one in begun.again.items()
     ]
     placed = [
@@ -275,6 +282,11 @@ def _units(
         for fragment in fragments
     ]
     return [*intakes, *rereading, *placed]
+
+
+def _rereading(unit: Unit, name: str, number: int, network: Network, again: Reread) -> Unit:
+    """The intake that makes rows of another again, where that one is."""
+    return Unit(name, number, network, stream=unit.stream, on=unit.on, again=again)
 
 
 def _written_node(network: Network, fragment: Fragment) -> str | None:

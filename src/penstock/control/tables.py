@@ -13,7 +13,7 @@ from penstock.model.measurements import FragmentStatus, NodeSample
 
 Record = TypeVar("Record")
 
-VERSION = 5
+VERSION = 6
 """The version of these tables; those of an older one are changed by ``migrations``."""
 
 metadata = sa.MetaData()
@@ -79,6 +79,7 @@ nodes = sa.Table(
     sa.Column("version", sa.String(40), nullable=False, default=""),
     sa.Column("lease_until_s", sa.Float, nullable=False, default=0.0),
     sa.Column("joined_s", sa.Float, nullable=False, default=0.0),
+    sa.Column("parent", sa.String(200)),
 )
 
 contacts = sa.Table(

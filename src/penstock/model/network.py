@@ -10,6 +10,7 @@ from graphlib import CycleError, TopologicalSorter
 from penstock.errors import InputError, listed, suggestion
 from penstock.model.devices import DeviceSection
 from penstock.model.engines import EngineName, JoinWay
+from penstock.model.node_tree import tree_of
 from penstock.model.operators import Operator
 from penstock.model.partition_groups import PartitionGroups
 from penstock.model.retime import Retime, keeps_order, no_order
@@ -177,11 +178,12 @@ class Network:
 
 @dataclass(frozen=True)
 class NodeSpec:
-    """A node to run on: how many cores and how much memory it may use."""
+    """A node to run on: how many cores and how much memory it may use, and its parent in a tree."""
 
     name: str
     cores: int = 1
     memory_bytes: int = 1 << 30
+    parent: str | None = None
 
     def __post_init__(self) -> None:
         checked_name(self.name, "node")
@@ -203,6 +205,9 @@ class Deployment:
     balance: Mapping[str, object] = field(default_factory=dict)
     devices: DeviceSection | None = None
     whole: Network | None = None
+
+    def __post_init__(self) -> None:
+        tree_of({node.name: node.parent for node in self.nodes})
 
     def __repr__(self) -> str:
         return f"<Deployment {self.name}: {listed([query.name for query in self.network.queries])}>"

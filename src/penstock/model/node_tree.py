@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -38,6 +38,27 @@ class NodeTree:
     def root(self) -> str:
         """The one node without a parent."""
         return next(name for name, parent in self.parents.items() if parent is None)
+
+    def path_up(self, node: str) -> tuple[str, ...]:
+        """A node, its parent, and so on up to the root."""
+        path = [node]
+        while (parent := self.parents[path[-1]]) is not None:
+            path.append(parent)
+        return tuple(path)
+
+    def common_path(self, origins: Iterable[str]) -> tuple[str, ...]:
+        """The nodes that streams from all of these pass, the lowest first.
+
+        >>> tree = NodeTree({"root": None, "a": "root", "b": "root", "c": "a"})
+        >>> tree.common_path(["c"]), tree.common_path(["c", "b"])
+        (('c', 'a', 'root'), ('root',))
+        """
+        first, *others = origins
+        return tuple(
+            node
+            for node in self.path_up(first)
+            if all(self.passes(origin, node) for origin in others)
+        )
 
     @cached_property
     def children(self) -> Mapping[str, tuple[str, ...]]:
@@ -97,6 +118,15 @@ class NodeTree:
             node: [self._spans[child][0] for child in children]
             for node, children in self.children.items()
         }
+
+
+def tree_of(parents: Mapping[str, str | None]) -> NodeTree | None:
+    """The tree that nodes form; None where no node has a parent, and nothing is said of a tree.
+
+    >>> tree_of({"a": None, "b": None}) is None, tree_of({"a": None, "b": "a"}).root
+    (True, 'a')
+    """
+    return NodeTree(dict(parents)) if any(parents.values()) else None
 
 
 def _check_roots(parents: Mapping[str, str | None]) -> None:

@@ -169,7 +169,8 @@ class Stream:
     ``lateness_us``: a row this far behind the latest row before it still counts; rows further
     behind are set aside. ``idle_timeout_us``: after this much wall time without a row the
     stream's time moves on without it. ``ahead_us``: rows further ahead of both the wall clock and
-    the latest row before them are set aside.
+    the latest row before them are set aside. ``on`` is the node at which its rows come in; None
+    where that is left to the system.
     """
 
     name: str
@@ -180,6 +181,7 @@ class Stream:
     ahead_us: int | None = None
     # Left out where a stream is described by its text, unless there is something to say.
     parsing: Parsing = field(default=PLAIN, repr=False)
+    on: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         checked_name(self.name, "stream")

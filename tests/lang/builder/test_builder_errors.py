@@ -192,7 +192,8 @@ heavy = readings.filter("kwh > 9").named("heavy")
         ),
         (
             lambda: ps.deployment(heavy, nodes={"a": {"core": 1}}),
-            "node a is given core 1. A node has cores, a whole number, and memory, for example 1g.",
+            "node a is given core 1. A node has cores, a whole number, memory, for example 1g, "
+            "and a parent in a tree.",
         ),
         (
             lambda: ps.deployment(heavy, readings.filter("kwh > 8").named("heavy")),

@@ -93,7 +93,7 @@ balance, broadcast, devices. Did you mean queries?
                 latenes: 2min
                 ^^^^^^^
         no key latenes in stream readings; the keys are source, schema, columns, \
-time_format, event_time, lateness, idle_timeout, ahead. Did you mean lateness?
+time_format, event_time, lateness, idle_timeout, ahead, on. Did you mean lateness?
         """)
     assert message("""
         streams:
@@ -116,7 +116,7 @@ device. Did you mean to?
         ami.yaml, line 1:
             nodes: {a: {core: 1}}
                         ^^^^
-        no key core in node a; the keys are cores, memory. Did you mean cores?
+        no key core in node a; the keys are cores, memory, parent. Did you mean cores?
         """)
 
 

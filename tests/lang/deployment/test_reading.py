@@ -1,5 +1,6 @@
 """Deployment files and the records they become."""
 
+import re
 from pathlib import Path
 from textwrap import dedent
 
@@ -447,3 +448,34 @@ def test_rows_from_kafka_have_no_order() -> None:
     text += "  made: {from: s, event_time: ts, lateness: 1s}\nqueries: {q: SELECT ts FROM made}"
     with pytest.raises(InputError, match="made has an event time of its own, and reads s, which"):
         parse_deployment(text, "a.yaml", Path("/data"))
+
+
+TREE = """
+streams:
+  m: {source: {generate: meters, days: 1}, on: b}
+queries:
+  q: SELECT home FROM m
+nodes: {a: {}, b: {parent: a, cores: 2}}
+"""
+
+
+def test_nodes_of_a_tree() -> None:
+    deployment = parsed(TREE)
+    assert [(node.name, node.parent) for node in deployment.nodes] == [("a", None), ("b", "a")]
+    assert deployment.network.streams[0].on == "b"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "on", "text"),
+    [
+        ("a: {parent: b}, b: {parent: a}", ", on: b", "node a is its own ancestor: a -> b -> a"),
+        ("a: {}, b: {}, c: {parent: a}", ", on: b", "2 nodes have no parent: a, b"),
+        ("a: {}, b: {parent: z}", ", on: b", "node b has the parent z, which does not exist"),
+        ("a: {}, b: {parent: a}", "", "stream m is attached to no node of the tree"),
+        ("a: {}, b: {parent: a}", ", on: c", "on of stream m is c; the nodes are a, b"),
+    ],
+)
+def test_what_makes_no_tree(nodes: str, on: str, text: str) -> None:
+    written = TREE.replace(", on: b", on).replace("a: {}, b: {parent: a, cores: 2}", nodes)
+    with pytest.raises(InputError, match=re.escape(text)):
+        parsed(written)

@@ -144,6 +144,7 @@ def test_dict() -> None:
             "lateness_us": 120_000_000,
             "idle_timeout_us": None,
             "ahead_us": None,
+            "on": None,
         }
     ]
     by_name = {one["name"]: one for one in operators}

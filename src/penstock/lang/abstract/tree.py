@@ -51,8 +51,12 @@ def tree_in(text: str, origin: str) -> TreeNetwork | None:
     return parse_tree(text, origin) if is_tree(text, origin) else None
 
 
+_DEPLOYED = {"streams", "queries"}
+"""Sections that only deployment files have."""
+
+
 def is_tree(text: str, origin: str) -> bool:
-    """Whether some node has a parent, or some operator a size: no other file has either.
+    """Whether some node has a parent, or some operator a size, and it is no deployment file.
 
     >>> is_tree("nodes: {a: {}, b: {parent: a}}", "a.yaml"), is_tree("nodes: {a: {}}", "a.yaml")
     (True, False)
@@ -61,7 +65,11 @@ def is_tree(text: str, origin: str) -> bool:
         record = json.loads(text)
     except (ValueError, RecursionError):
         root = YamlFile(origin, text).root()
+        if _DEPLOYED & root.entries().keys():
+            return False
         return _has(root, "nodes", "parent") or _has(root, "operators", "size")
+    if isinstance(record, dict) and _DEPLOYED & record.keys():
+        return False
     return _has_in(record, "nodes", "parent") or _has_in(record, "operators", "size")
 
 

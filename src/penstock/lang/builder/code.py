@@ -196,6 +196,8 @@ def _stream(stream: Stream, variables: Variables) -> str:
         us = getattr(stream, f"{name}_us")
         if us is not None:
             arguments.append(f"{name}={literal(duration_text(us))}")
+    if stream.on is not None:
+        arguments.append(f"on={literal(stream.on)}")
     return assigned(variables.flow(stream.name), call("ps.stream", arguments), [])
 
 
@@ -209,6 +211,7 @@ def _deployment(deployment: Deployment, variables: Variables) -> str:
     if deployment.nodes:
         nodes = {
             one.name: {"cores": one.cores, "memory": memory_text(one.memory_bytes)}
+            | ({} if one.parent is None else {"parent": one.parent})
             for one in deployment.nodes
         }
         arguments.append(f"nodes={literal(nodes)}")

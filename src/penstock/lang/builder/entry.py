@@ -34,6 +34,7 @@ def stream(
     ahead: Duration | None = None,
     columns: Mapping[str, str] | None = None,
     time_format: str = "",
+    on: str | None = None,
 ) -> Flow:
     """A stream from outside.
 
@@ -43,6 +44,7 @@ def stream(
     ``event_time`` is a column, or an expression such as ``"timestamp_millis(ms) AS at"``.
     ``columns`` are names in the source that are not those of the schema, as in
     ``{"@timestamp": "ts"}``; ``time_format`` is how timestamps are written there.
+    ``on`` is the node at which its rows come in.
     """
     described = outside_stream(
         name,
@@ -54,6 +56,7 @@ def stream(
         None if ahead is None else duration_us(ahead),
         columns,
         time_format,
+        on,
     )
     return Flow(described, name, described.shape)
 
@@ -158,10 +161,11 @@ def _node_specs(nodes: Nodes) -> tuple[NodeSpec, ...]:
 def _node_spec(name: str, given: dict[str, int | str]) -> NodeSpec:
     cores = given.pop("cores", NodeSpec.cores)
     memory = given.pop("memory", NodeSpec.memory_bytes)
+    parent = given.pop("parent", None)
     if isinstance(cores, int) and not given:
-        return NodeSpec(name, cores, memory_bytes(memory))
+        return NodeSpec(name, cores, memory_bytes(memory), None if parent is None else str(parent))
     wrong = given or {"cores": cores}
     raise InputError(
         f"node {name} is given {listed(f'{key} {value!r}' for key, value in wrong.items())}",
-        hint="A node has cores, a whole number, and memory, for example 1g.",
+        hint="A node has cores, a whole number, memory, for example 1g, and a parent in a tree.",
     )

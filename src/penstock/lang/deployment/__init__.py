@@ -6,6 +6,7 @@ from penstock.lang.deployment.reading import (
     parse_deployment,
     parse_single_query,
     read_deployment,
+    read_nodes,
 )
 
 __all__ = [
@@ -14,4 +15,5 @@ __all__ = [
     "parse_deployment",
     "parse_single_query",
     "read_deployment",
+    "read_nodes",
 ]

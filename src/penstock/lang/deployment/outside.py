@@ -36,11 +36,13 @@ def outside_stream(
     ahead_us: int | None = None,
     columns: Mapping[str, str] | None = None,
     time_format: str = "",
+    on: str | None = None,
 ) -> Stream:
     """The stream; a generator says itself which columns and which event time it gives.
 
     ``event_time`` is a column or an expression over the columns, which becomes a column of its own.
-    ``columns`` says which column is meant by a name in the source.
+    ``columns`` says which column is meant by a name in the source, ``on`` at which node the rows
+    come in.
 
     >>> readings = outside_stream("readings", GeneratorSource("meters", {"days": 1}))
     >>> print(readings.shape)
@@ -70,7 +72,7 @@ def outside_stream(
         shape = Shape(schema)
     else:
         shape = Shape.timed(schema, event_time, watermarked=lateness_us is not None)
-    return Stream(name, source, shape, lateness_us, idle_timeout_us, ahead_us, parsing)
+    return Stream(name, source, shape, lateness_us, idle_timeout_us, ahead_us, parsing, on)
 
 
 def event_time_text(stream: Stream) -> str:

@@ -105,6 +105,8 @@ class _Printer:
             settings["idle_timeout"] = duration_text(stream.idle_timeout_us)
         if stream.ahead_us is not None:
             settings["ahead"] = duration_text(stream.ahead_us)
+        if stream.on is not None:
+            settings["on"] = stream.on
         return settings
 
     def derived(self, group: Group) -> Settings:
@@ -212,7 +214,8 @@ def _layout(layout: CsvLayout) -> Settings:
 
 
 def _node(node: NodeSpec) -> CommentedMap:
-    return _inline({"cores": node.cores, "memory": memory_text(node.memory_bytes)})
+    parent = {} if node.parent is None else {"parent": node.parent}
+    return _inline({"cores": node.cores, "memory": memory_text(node.memory_bytes), **parent})
 
 
 def _inline(settings: Mapping[str, object]) -> CommentedMap:

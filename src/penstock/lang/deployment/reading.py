@@ -26,6 +26,7 @@ from penstock.lang.deployment.yamlfile import Section, Value, YamlFile
 from penstock.lang.files import text_of
 from penstock.model.engines import EngineName, JoinWay, checked_engine, checked_join_way
 from penstock.model.network import Deployment, Network, NodeSpec
+from penstock.model.node_tree import tree_of
 from penstock.model.partition_groups import PartitionGroups
 from penstock.model.schema import checked_name
 from penstock.model.sources import RunningSource, Stream
@@ -34,7 +35,7 @@ _SECTIONS = (
     "streams", "tables", "queries", "nodes", "placement", "balance", "broadcast", "devices",
 )  # fmt: skip
 _TIMED = ("event_time", "lateness")
-_OUTSIDE = ("source", "schema", "columns", "time_format", *_TIMED, "idle_timeout", "ahead")
+_OUTSIDE = ("source", "schema", "columns", "time_format", *_TIMED, "idle_timeout", "ahead", "on")
 _SQL = ("sql",)
 _PYTHON = ("from", "python", "schema")
 _SWITCH = ("from", "switch")
@@ -78,6 +79,16 @@ def parse_deployment(
     network = _network(top, nodes, folder, running, written)
     placement, devices = top.text("placement"), read_devices(top, network)
     return Deployment(Path(origin).stem, network, nodes, placement, _balance(top), devices)
+
+
+def read_nodes(path: Path) -> tuple[NodeSpec, ...]:
+    """The nodes that a file names, whatever else it says: a deployment file, or a tree file."""
+    root = YamlFile(str(path), text_of(path)).root()
+    if "nodes" not in root.entries():
+        raise InputError(
+            f"{path} names no nodes", hint="Write nodes: {root: {}, a: {parent: root}}."
+        )
+    return _nodes(root.section(tuple(root.entries())))
 
 
 def parse_single_query(
@@ -140,13 +151,13 @@ def _network(
     written: Iterable[Stream],
 ) -> Network:
     scope, drafts = _scope(running), list[Draft]()
-    shared = _shared(top, folder, {stream.name: stream for stream in written})
+    shared = _shared(top, nodes, folder, {stream.name: stream for stream in written})
     for name, value in _named(top, "streams", scope, "stream", shared):
         if _is_derived(value):
             drafts.append(_derived(name, value, folder))
             scope.claim_outputs(drafts[-1])
         else:
-            scope.add_stream(_outside(name, value, folder))
+            scope.add_stream(_outside(name, value, nodes, folder))
     for name, value in _named(top, "tables", scope, "table"):
         scope.add_table(read_table(name, value, folder))
     for name, value in _named(top, "queries", scope, "query"):
@@ -156,7 +167,9 @@ def _network(
     return _without_unread(scope.network([draft.name for draft in drafts]))
 
 
-def _shared(top: Section, folder: Path, written: Mapping[str, Stream]) -> frozenset[str]:
+def _shared(
+    top: Section, nodes: tuple[NodeSpec, ...], folder: Path, written: Mapping[str, Stream]
+) -> frozenset[str]:
     """The streams from outside that are described here as they are elsewhere."""
     found = top["streams"].entries().items() if "streams" in top else ()
     return frozenset(
@@ -164,7 +177,7 @@ def _shared(top: Section, folder: Path, written: Mapping[str, Stream]) -> frozen
         for name, value in found
         if name in written
         and not _is_derived(value)
-        and _outside(name, value, folder) == written[name]
+        and _outside(name, value, nodes, folder) == written[name]
     )
 
 
@@ -190,7 +203,7 @@ def _is_derived(value: Value) -> bool:
     return bool({"sql", "from"} & value.entries().keys())
 
 
-def _outside(name: str, value: Value, folder: Path) -> Stream:
+def _outside(name: str, value: Value, nodes: tuple[NodeSpec, ...], folder: Path) -> Stream:
     section = value.section(_OUTSIDE)
     if "source" not in section:
         raise InputError(
@@ -204,6 +217,13 @@ def _outside(name: str, value: Value, folder: Path) -> Stream:
     lateness_us = section.duration_us("lateness")
     idle_timeout_us = section.duration_us("idle_timeout")
     columns = _renamed(section["columns"]) if "columns" in section else None
+    on = _node_name(section["on"], nodes) if "on" in section else None
+    if on is None and any(node.parent for node in nodes):
+        raise InputError(
+            f"{value.what} is attached to no node of the tree",
+            hint="Say where its rows come in: on: NODE.",
+            place=value.place,
+        )
     with value.pointing():
         return outside_stream(
             name,
@@ -215,6 +235,7 @@ def _outside(name: str, value: Value, folder: Path) -> Stream:
             section.duration_us("ahead"),
             columns,
             section.text("time_format"),
+            on,
         )
 
 
@@ -349,20 +370,23 @@ def _nodes(top: Section) -> tuple[NodeSpec, ...]:
     if "nodes" not in top:
         return ()
     section = top["nodes"]
-    return tuple(_node(name, value) for name, value in section.entries().items())
+    nodes = tuple(_node(name, value) for name, value in section.entries().items())
+    with section.pointing():
+        tree_of({node.name: node.parent for node in nodes})
+    return nodes
 
 
 def _node(name: str, value: Value) -> NodeSpec:
     if value.is_nothing:
         return NodeSpec(name)
-    section = value.section(("cores", "memory"), f"node {name}")
+    section = value.section(("cores", "memory", "parent"), f"node {name}")
     cores = section["cores"].whole() if "cores" in section else NodeSpec.cores
     size = NodeSpec.memory_bytes
     if "memory" in section:
         with section["memory"].pointing():
             size = memory_bytes(section["memory"].text("an amount of memory, such as 1g"))
     with value.pointing():
-        return NodeSpec(name, cores, size)
+        return NodeSpec(name, cores, size, section.text("parent") or None)
 
 
 def _balance(top: Section) -> dict[str, object]:

@@ -43,6 +43,7 @@ def _stream(stream: Stream, signed: Signatures) -> Record:
         "lateness_us": stream.lateness_us,
         "idle_timeout_us": stream.idle_timeout_us,
         "ahead_us": stream.ahead_us,
+        "on": stream.on,
     }
 
 

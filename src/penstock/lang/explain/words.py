@@ -82,6 +82,8 @@ def stream_time_words(stream: Stream) -> str:
         parts.append(f"idle after {duration_text(stream.idle_timeout_us)}")
     if stream.ahead_us is not None:
         parts.append(f"at most {duration_text(stream.ahead_us)} ahead")
+    if stream.on is not None:
+        parts.append(f"comes in at {stream.on}")
     return ", ".join(parts)
 
 
