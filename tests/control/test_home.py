@@ -182,5 +182,10 @@ def test_whether_somebody_has_stopped_it(home: Home) -> None:
     assert not home.is_stopped
     home.tell_stopped(True)
     assert home.is_stopped
+    with pytest.raises(UnreachableError) as error:
+        home.address()
+    assert str(error.value) == (
+        f"the system in {home.path} has been stopped. penstock up goes on where it stopped."
+    )
     home.tell_stopped(False)
     assert not home.is_stopped

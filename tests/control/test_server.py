@@ -130,7 +130,7 @@ def test_it_stops_when_it_is_asked_to(tmp_path: Path) -> None:
     made = Served(tmp_path)
     made.stop()
     assert not is_up(made.home)
-    with pytest.raises(UnreachableError, match="no controller has been started"):
+    with pytest.raises(UnreachableError, match="has been stopped"):
         made.home.address()
 
 

@@ -86,10 +86,7 @@ class Client:
             answer = self._http.request(method, path, **given)
         except httpx.TransportError as error:
             if self._home is not None and self._home.is_stopped:
-                raise UnreachableError(
-                    f"the system in {self._home.path} has been stopped",
-                    hint="penstock up goes on where it stopped.",
-                ) from None
+                raise self._home.stopped() from None
             raise UnreachableError(
                 f"the controller at {self.url} does not answer ({error})",
                 hint="Its queries go on without it. Start it again with penstock up.",

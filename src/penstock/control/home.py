@@ -181,10 +181,12 @@ class Home:
         return path.read_text().strip()
 
     def address(self) -> Address:
-        """Where the controller answers; raises if no system was started here."""
+        """Where the controller answers; raises if no system was started here, or it was stopped."""
         try:
             return Address(**json.loads((self.path / "address").read_text()))
         except (OSError, ValueError, TypeError):
+            if self.is_stopped:
+                raise self.stopped() from None
             raise self._no_system("no controller has been started") from None
 
     def tell_address(self, address: Address) -> None:
@@ -196,6 +198,13 @@ class Home:
     def forget_address(self) -> None:
         """Says that there is no controller any more."""
         (self.path / "address").unlink(missing_ok=True)
+
+    def stopped(self) -> UnreachableError:
+        """What those are told who ask for a system that somebody has stopped."""
+        return UnreachableError(
+            f"the system in {self.path} has been stopped",
+            hint="penstock up goes on where it stopped.",
+        )
 
     def _no_system(self, why: str) -> UnreachableError:
         return UnreachableError(
