@@ -83,6 +83,7 @@ class TestAsking:
                 "fragments": ["readings", "peaks"],
                 "unread": [],
                 "begins": [begins("peaks")],
+                "balance": None,
             },
         )
         answer = submit(api, "top", "SELECT home FROM peaks")
@@ -91,6 +92,7 @@ class TestAsking:
             "fragments": ["top"],
             "unread": [],
             "begins": [begins("top")],
+            "balance": None,
         }
         (first, second) = api.ask("GET", "/api/queries").json()
         assert (first["name"], first["fragments"]) == ("ami", ["readings", "peaks"])

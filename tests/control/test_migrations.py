@@ -22,9 +22,11 @@ from penstock.control.controller import Controller
 from penstock.control.home import Home
 from penstock.control.recorded_plans import keep_plans, recorded_unit
 from penstock.control.system import assembled
-from penstock.control.tables import VERSION, meta, metadata, nodes
+from penstock.control.system_balance import keep_balance, read_balance, set_balance
+from penstock.control.tables import VERSION, meta, metadata, nodes, settings
 from penstock.errors import InputError
 from penstock.model.measurements import FragmentStatus, IntakeSample, NodeSample
+from penstock.model.settings import settings_of
 from postgres import temporary_postgres
 
 KEPT = Path(__file__).parent / "catalogs"
@@ -76,7 +78,7 @@ def change(url: str, statement: sa.Update) -> None:
 
 def is_migrated(url: str) -> bool:
     engine = sa.create_engine(url)
-    found = "parent" in [column["name"] for column in sa.inspect(engine).get_columns(nodes.name)]
+    found = sa.inspect(engine).has_table(settings.name)
     engine.dispose()
     return found
 
@@ -120,6 +122,7 @@ def test_the_system_goes_on(catalog: Catalog, tmp_path: Path) -> None:
     home.prepare()
     controller = Controller(home, catalog)
     assert controller.system() == assembled(catalog.submissions())
+    keep_balance(catalog, controller.system())
     (added,) = controller.submit("next", "sql", "SELECT home FROM hourly", ".")
     assert added.name == "next"
     catalog.sample("a", NodeSample(1.0))
@@ -127,6 +130,22 @@ def test_the_system_goes_on(catalog: Catalog, tmp_path: Path) -> None:
         [{"unit": "next", "source": "a", "target": "b", "state": "preparing", "created_s": 1.0}]
     )
     assert begun == 2
+
+
+def test_it_is_balanced_as_before(catalog: Catalog, tmp_path: Path) -> None:
+    """Which was said by the newest file that said anything; from now on the catalog knows."""
+    catalog.prepare()
+    keep_plans(catalog)
+    system = assembled(catalog.submissions())
+    says = any(deployment.balance for deployment in system.deployments.values())
+    for _ in range(2):
+        keep_balance(catalog, system)
+        now = read_balance(catalog)
+        assert (now.set_by, now.submission) == (("file", "ami") if says else ("nobody", None))
+        assert now.settings == ({"policy": "correlation", "every": "20s"} if says else {})
+    set_balance(catalog, settings_of({"policy": "off"}))
+    keep_balance(catalog, system)
+    assert read_balance(catalog).set_by == "command"
 
 
 def test_it_is_done_once(catalog: Catalog) -> None:

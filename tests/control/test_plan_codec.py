@@ -42,6 +42,7 @@ from penstock.model.operators import (
 from penstock.model.partition_groups import PartitionGroups
 from penstock.model.retime import Retime
 from penstock.model.schema import Schema, Shape
+from penstock.model.settings import values_of
 from penstock.model.sources import (
     ConsoleSink,
     CsvLayout,
@@ -226,7 +227,7 @@ class TestSystems:
         assert found == system
         assert [*found.units] == [*system.units]
         assert [*found.streams] == [*system.streams]
-        assert found.deployments[4].balance == {"every": "5s"}
+        assert values_of(found.deployments[4].balance) == {"every": "5s"}
 
     def test_one_that_is_damaged_is_refused(self) -> None:
         text = plan_text(assembled([submission()]), 1)

@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock.control.catalog import Catalog
 from penstock.control.recorded_plans import plan_text
-from penstock.control.records import Submission, UnitRecord
+from penstock.control.records import BalanceRecord, Submission, UnitRecord
 from penstock.control.system import Unit, assembled
 from penstock.errors import PenstockError
 from penstock.model.measurements import NodeSample
@@ -111,13 +111,14 @@ class TroubledCatalog(Catalog):
         made: list[UnitRecord],
         woken: Iterable[str] = (),
         plan: str = "",
+        balance: BalanceRecord | None = None,
     ) -> int:
         """Plans it, unless it is planned already."""
         self._begin_with("add")
         if not plan:
             asked = Submission(**submission)
             plan = plan_text(assembled([*self.submissions(), asked]), asked.id)
-        return super().add(submission, made, woken, plan)
+        return super().add(submission, made, woken, plan, balance)
 
     def remove(self, submission: int) -> None:
         self._begin_with("remove")

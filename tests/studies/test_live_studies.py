@@ -8,11 +8,13 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from penstock.balance.settings import BalanceSettings
 from penstock.control.answer_models import MoveAnswer
 from penstock.control.records import MoveRecord
 from penstock.feeds.rates import known_rates
 from penstock.lang.deployment import parse_deployment
 from penstock.model.measurements import FragmentStatus
+from penstock.model.settings import settings_of
 from penstock.place.fuse import fuse
 from penstock.place.rhythm import round_us
 from penstock.studies import live_bursts, prediction, traffic
@@ -66,10 +68,10 @@ def test_bursts_are_one_fragment_a_query(tmp_path: Path) -> None:
     assert sorted(live_bursts.nodes_at_first()) == sorted(live_bursts.query_names())
 
 
-def test_the_policy_is_a_file_of_its_own(tmp_path: Path) -> None:
-    found = parse_deployment(live_bursts.policy_file("correlation"), "policy", tmp_path)
-    assert found.balance["policy"] == "correlation"
-    assert not fuse(found.network)
+def test_how_it_is_balanced_makes_sense() -> None:
+    for policy in live_bursts.POLICIES:
+        written = settings_of({"policy": policy, **live_bursts.balance_settings()})
+        assert BalanceSettings.checked(written).guards.patience == 1
 
 
 def watched() -> Watched:

@@ -41,12 +41,12 @@ def check(
 
 def _problem(file: Path) -> str:
     """What is wrong with a file; nothing if it is right."""
+    from penstock.balance.settings import BalanceSettings
     from penstock.cli.plan import RunRequest, planned
-    from penstock.control.balance_settings import BalanceSettings
 
     try:
         plan = planned(RunRequest(file))
-        BalanceSettings.parse(plan.deployment.balance)
+        BalanceSettings.checked(plan.deployment.balance)
     except PenstockError as error:
         return str(error)
     return ""

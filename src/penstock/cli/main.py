@@ -14,6 +14,7 @@ import typer
 
 from penstock import __version__
 from penstock.cli.admit_command import ADMIT_EXAMPLES, admit
+from penstock.cli.balance_command import BALANCE_EXAMPLES, balance
 from penstock.cli.bench_command import BENCH_EXAMPLES, bench
 from penstock.cli.check_command import CHECK_EXAMPLES, check
 from penstock.cli.device_command import DEVICE_EXAMPLES, device
@@ -71,6 +72,7 @@ app.command(epilog=BENCH_EXAMPLES)(bench)
 app.command(epilog=UP_EXAMPLES)(up)
 for _command in (dashboard, submit, ls, status, nodes, move, events, drop, logs, down):
     app.command(epilog=UP_EXAMPLES)(_command)
+app.command(epilog=BALANCE_EXAMPLES)(balance)
 app.command(epilog=ROWS_EXAMPLES)(rows)
 
 

@@ -14,6 +14,7 @@ from penstock.control.client import Client
 from penstock.control.home import Home
 from penstock.control.recorded_plans import plan_text
 from penstock.control.system import System, assembled
+from penstock.control.system_balance import balance_of_file
 from penstock.errors import InputError, listed
 from penstock.lang.deployment import deployment_yaml
 from penstock.model.canonical import plan_signature
@@ -113,6 +114,10 @@ def keep_in_line(plan: RunPlan, home: Home) -> None:
         for one in wanted:
             planned = plan_text(after, one.id)
             catalog.rewrite(one.id, one.text, planned, _nodes_written(after, one.id))
+            said = after.deployments[one.id].balance
+            balance = balance_of_file(catalog, one.name, said)
+            if balance is not None:
+                catalog.offer_balance(balance)
 
 
 def _nodes_written(system: System, submission: int) -> dict[str, str | None]:

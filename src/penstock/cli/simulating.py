@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from penstock.balance.policies import policy_named
-from penstock.control.balance_settings import BalanceSettings
+from penstock.balance.settings import BalanceSettings
 from penstock.errors import InputError, UsageError, listed, suggestion
 from penstock.feeds.rates import known_rates
 from penstock.kernels.engine_choice import light_fragments
@@ -177,7 +177,7 @@ def _balancing(deployment: Deployment) -> Balancing:
     """As a running system would balance it, if the file says so."""
     if not deployment.balance:
         return Balancing()
-    written = BalanceSettings.parse(deployment.balance)
+    written = BalanceSettings.checked(deployment.balance)
     return Balancing(
         written.policy,
         written.every_s,

@@ -235,6 +235,10 @@ def submit(
         _print_line(f"running as {made.name}: {'; '.join(parts)}")
         for line in _beginning_lines(made.begins):
             _print_line(line)
+        if made.balance is not None:
+            from penstock.cli.balance_command import submitted_line
+
+            _print_line(submitted_line(made.balance, made.name))
 
 
 def _written(file: Path) -> str:
@@ -372,6 +376,9 @@ def status(
             _print_line(f"{one.name}: {text}")
     for aside in found.set_aside:
         _print_line(f"set aside of {aside.stream}: {aside.text}; in {aside.folder}")
+    from penstock.cli.balance_command import balance_line
+
+    _print_line(balance_line(found.balance))
     for moved in found.moves:
         _print_line(_move_line(moved))
 

@@ -10,7 +10,14 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_jsonable_python
 
-from penstock.control.records import Mover, MoveRecord, MoveState, SubmissionKind, UnitKind
+from penstock.control.records import (
+    BalanceSetter,
+    Mover,
+    MoveRecord,
+    MoveState,
+    SubmissionKind,
+    UnitKind,
+)
 from penstock.model.beginnings import StartKind
 from penstock.model.measurements import FragmentStatus, UnitSample
 
@@ -219,6 +226,28 @@ class LetterAnswer(ApiModel):
     at: str | None = None
 
 
+class BalanceRequest(ApiModel):
+    """How the system is to be balanced: ``settings`` under the keys of a deployment file."""
+
+    policy: str = Field(max_length=200)
+    settings: dict[str, str | float | int | bool | None] = Field({}, max_length=100)
+
+
+class BalanceAnswer(ApiModel):
+    """How the system is balanced, and who said so; ``text`` is that in a line.
+
+    ``settings`` has those that nobody has written as well; null is for no limit. ``submission`` is
+    the one whose file says it.
+    """
+
+    policy: str
+    settings: dict[str, str | float | int | bool | None]
+    set_by: BalanceSetter
+    submission: str | None
+    at_s: float | None
+    text: str
+
+
 class SystemAnswer(ApiModel):
     """All about a system."""
 
@@ -228,6 +257,7 @@ class SystemAnswer(ApiModel):
     fragments: list[FragmentAnswer]
     moves: list[MoveAnswer]
     set_aside: list[SetAsideAnswer]
+    balance: BalanceAnswer
 
 
 class VersionAnswer(ApiModel):
@@ -237,12 +267,16 @@ class VersionAnswer(ApiModel):
 
 
 class SubmittedAnswer(ApiModel):
-    """What a submission came to; streams that are ``unread`` run once something reads them."""
+    """What a submission came to; streams that are ``unread`` run once something reads them.
+
+    ``balance`` is how the system is balanced now, if the file says something about that.
+    """
 
     name: str
     fragments: list[str]
     unread: list[str]
     begins: list[BeginAnswer]
+    balance: BalanceAnswer | None = None
 
 
 class DroppedAnswer(ApiModel):

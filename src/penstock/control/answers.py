@@ -25,6 +25,7 @@ from penstock.control.metrics import SystemMetrics
 from penstock.control.notes import is_waiting_for_node, place_notes
 from penstock.control.records import UNREADABLE, Contact, NodeRecord, UnitRecord
 from penstock.control.system import System, Unit
+from penstock.control.system_balance import balance_answer
 from penstock.control.unreadable import unreadable_units
 from penstock.load.apportion import OperatorShare, operator_shares
 from penstock.load.costs import measured_costs
@@ -270,6 +271,7 @@ def system_answer(
         fragments=fragments_answer(catalog, system, set_aside),
         moves=[MoveAnswer.of(move) for move in catalog.moves(last=10)],
         set_aside=list(set_aside),
+        balance=balance_answer(catalog),
     )
 
 

@@ -20,6 +20,8 @@ from starlette.exceptions import HTTPException
 from penstock import __version__
 from penstock.control.answer_models import (
     MOST,
+    BalanceAnswer,
+    BalanceRequest,
     Done,
     DroppedAnswer,
     FragmentAnswer,
@@ -57,10 +59,12 @@ from penstock.control.records import EventRecord
 from penstock.control.refusals import REFUSALS, REFUSED_TEXTS
 from penstock.control.results import read_results
 from penstock.control.system import System
+from penstock.control.system_balance import balance_answer, set_balance
 from penstock.control.view_api import add_view
 from penstock.errors import InputError, PenstockError, RunError, UsageError, listed
 from penstock.feeds.arrow import rows_of
 from penstock.model.measurements import NodeSample
+from penstock.model.settings import settings_of
 
 ARROW = "application/vnd.apache.arrow.stream"
 _STATUS = {1: 400, 2: 400, 3: 503}
@@ -96,7 +100,7 @@ def make_app(
     app.add_exception_handler(Exception, _failed)
     _add_reading(app, home, catalog, controller)
     _add_results(app, controller)
-    _add_acting(app, controller, on_down)
+    _add_acting(app, catalog, controller, on_down)
     add_view(app, catalog, controller, door, is_over)
 
     @app.get(
@@ -173,6 +177,10 @@ def _add_reading(app: FastAPI, home: Home, catalog: Catalog, controller: Control
     @app.get("/api/operators", summary="Every operator: its rows, and its cost by estimate")
     def operators() -> list[OperatorAnswer]:
         return operators_answer(catalog, controller.system())
+
+    @app.get("/api/balance", summary="How the system is balanced, and who said so")
+    def balance() -> BalanceAnswer:
+        return balance_answer(catalog)
 
     @app.get("/api/moves", summary="The latest moves, oldest first")
     def moves(last: Annotated[int, Query(ge=1, le=1_000)] = 50) -> list[MoveAnswer]:
@@ -331,18 +339,29 @@ def _is_plain(value: object) -> bool:
     return isinstance(value, int | str | bool | None)
 
 
-def _add_acting(app: FastAPI, controller: Controller, on_down: Callable[[], None]) -> None:
+def _add_acting(
+    app: FastAPI, catalog: Catalog, controller: Controller, on_down: Callable[[], None]
+) -> None:
     @app.post("/api/queries", status_code=201, summary="Submit a deployment or a query")
     def submit(asked: SubmitRequest) -> SubmittedAnswer:
         units = controller.submit(
             asked.name, asked.kind, asked.text, asked.folder, asked.max_latency_us, asked.start
         )
+        says_balance = controller.system().deployments[units[0].submission].balance
         return SubmittedAnswer(
             name=asked.name,
             fragments=[unit.name for unit in units if not unit.is_unread],
             unread=[unit.name for unit in units if unit.is_unread],
             begins=begins_answer(units),
+            balance=balance_answer(catalog) if says_balance else None,
         )
+
+    @app.put("/api/balance", summary="Have the system balanced in another way")
+    def set_how(asked: BalanceRequest) -> BalanceAnswer:
+        if "policy" in asked.settings:
+            raise InputError("policy is among the settings", hint="Name it once, beside them.")
+        set_balance(catalog, settings_of({"policy": asked.policy, **asked.settings}))
+        return balance_answer(catalog)
 
     @app.delete("/api/queries/{name}", summary="Stop a submission and forget it")
     def drop(name: str) -> DroppedAnswer:

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock.balance.guards import GuardState, guarded, rested
+from penstock.balance.settings import BalanceSettings
 from penstock.balance.situation import Situation
-from penstock.control.balance_settings import BalanceSettings
 from penstock.control.catalog import Catalog
 from penstock.control.controller import Controller, MoveRequest
 from penstock.control.loads import measured_loads
 from penstock.control.reasons import reasons
-from penstock.control.records import NodeRecord, UnitRecord
+from penstock.control.records import BalanceRecord, NodeRecord, UnitRecord
 from penstock.control.system import Unit
+from penstock.control.system_balance import balance_settings, read_balance
 from penstock.errors import PenstockError
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ class Balancer:
         self._catalog = catalog
         self._controller = controller
         self._planners = planners or DaemonThreads()
+        self._known = BalanceRecord(), BalanceSettings()
         self._state = GuardState()
         self._looked_s = 0.0
         self._turn = 0
@@ -83,12 +85,11 @@ class Balancer:
         self._is_late = False
 
     def settings(self) -> BalanceSettings:
-        """Those of the newest submission that has some."""
-        deployments = self._controller.system().deployments
-        for number in sorted(deployments, reverse=True):
-            if deployments[number].balance:
-                return BalanceSettings.parse(deployments[number].balance)
-        return BalanceSettings()
+        """Those of the system."""
+        record = read_balance(self._catalog)
+        if record != self._known[0]:
+            self._known = record, balance_settings(record)
+        return self._known[1]
 
     def tick(self, now_s: float) -> None:
         """Asks for a plan if it is time to, and begins the moves of one that is there."""

@@ -18,7 +18,9 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from penstock import __version__
+from penstock.control.codec import Codec
 from penstock.control.records import (
+    BalanceRecord,
     Contact,
     EventRecord,
     MoveRecord,
@@ -36,6 +38,7 @@ from penstock.control.tables import (
     nodes,
     plans,
     samples,
+    settings,
     submissions,
     units,
 )
@@ -50,6 +53,8 @@ _READING = "penstock_reading"
 _PREPARING = 0x70656E73746F636B  # "penstock"; any number would do that others do not use
 _OPEN = ("preparing", "moving")
 _UP = ("running", "held back")
+_BALANCE = "balance"
+_BALANCES: Codec[BalanceRecord] = Codec(BalanceRecord)
 
 
 class Catalog:
@@ -190,10 +195,12 @@ class Catalog:
         made: list[UnitRecord],
         woken: Iterable[str] = (),
         plan: str = "",
+        balance: BalanceRecord | None = None,
     ) -> int:
         """Adds a submission with its units and its plan, all or nothing; its number.
 
-        From now on somebody reads the streams that are ``woken``.
+        From now on somebody reads the streams that are ``woken``, and the system is balanced as
+        the submission says, unless there was a command.
         """
         try:
             with self._begin() as connection:
@@ -205,6 +212,8 @@ class Catalog:
                 connection.execute(sa.insert(plans).values(submission=number, plan=plan))
                 read = units.c.name.in_(tuple(woken))
                 connection.execute(sa.update(units).where(read).values(is_unread=False))
+                if balance is not None:
+                    _offer(connection, balance)
                 _count_change(connection)
                 return number
         except UnreachableError as error:
@@ -240,6 +249,25 @@ class Catalog:
             for name, node in nodes.items():
                 unit = units.c.name == name
                 connection.execute(sa.update(units).where(unit).values(pinned=node))
+            _count_change(connection)
+
+    def balance(self) -> BalanceRecord | None:
+        """How the system is balanced; None if nobody has said anything."""
+        with self._read() as connection:
+            asked = sa.select(settings.c.record).where(settings.c.name == _BALANCE)
+            written = connection.execute(asked).scalar()
+        return None if written is None else _BALANCES.decode(written)
+
+    def set_balance(self, record: BalanceRecord) -> None:
+        """Records how the system is balanced from now on."""
+        with self._begin() as connection:
+            _set(connection, record)
+            _count_change(connection)
+
+    def offer_balance(self, record: BalanceRecord) -> None:
+        """The same, unless it has been commanded otherwise."""
+        with self._begin() as connection:
+            _offer(connection, record)
             _count_change(connection)
 
     def drop(self, submission: int) -> None:
@@ -535,6 +563,18 @@ class Catalog:
         """What a node measured last."""
         found = self.samples(node, 1)
         return found[0] if found else None
+
+
+def _offer(connection: sa.Connection, record: BalanceRecord) -> None:
+    known = sa.select(settings.c.set_by).where(settings.c.name == _BALANCE)
+    if connection.execute(known).scalar() != "command":
+        _set(connection, record)
+
+
+def _set(connection: sa.Connection, record: BalanceRecord) -> None:
+    connection.execute(sa.delete(settings).where(settings.c.name == _BALANCE))
+    row = {"name": _BALANCE, "record": _BALANCES.encode(record), "set_by": record.set_by}
+    connection.execute(sa.insert(settings).values(**row))
 
 
 def _create(connection: sa.Connection) -> None:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from pydantic import TypeAdapter
 
 from penstock.control.answer_models import (
+    BalanceAnswer,
     FragmentAnswer,
     FragmentMove,
     KeptAnswer,
@@ -45,6 +46,7 @@ _ARROW = "application/vnd.apache.arrow.stream"
 Told = TypeVar("Told")
 _EVENTS = TypeAdapter(list[EventRecord])
 _LOGIN = TypeAdapter(LoginCode)
+_BALANCE = TypeAdapter(BalanceAnswer)
 _FRAGMENTS = TypeAdapter(list[FragmentAnswer])
 _KEPT = TypeAdapter(KeptAnswer)
 _LETTERS = TypeAdapter(list[LetterAnswer])
@@ -137,6 +139,17 @@ class Client:
     def events(self, last: int) -> list[EventRecord]:
         """What was decided and why, oldest first."""
         return self._told(_EVENTS, "GET", "/api/events", params={"last": last})
+
+    def balance(self) -> BalanceAnswer:
+        """How the system is balanced, and who said so."""
+        return self._told(_BALANCE, "GET", "/api/balance")
+
+    def set_balance(
+        self, policy: str, settings: Mapping[str, str | float | int | bool | None] | None = None
+    ) -> BalanceAnswer:
+        """Has the system balanced by a policy, with the usual settings but for these."""
+        asked = {"policy": policy, "settings": dict(settings or {})}
+        return self._told(_BALANCE, "PUT", "/api/balance", json=asked)
 
     def login_link(self) -> str:
         """An address that logs a browser in to the dashboard, once and within a minute."""

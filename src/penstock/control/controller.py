@@ -16,7 +16,6 @@ from penstock.channels.ingest.again import check_rereadable
 from penstock.channels.layout import StateLayout
 from penstock.control.answer_models import LetterAnswer, SetAsideAnswer
 from penstock.control.answers import fragments_answer
-from penstock.control.balance_settings import BalanceSettings
 from penstock.control.beginning import decided, newest, oldest
 from penstock.control.catalog import Catalog
 from penstock.control.cost_memory import COSTS, CostMemory
@@ -25,7 +24,13 @@ from penstock.control.home import Home
 from penstock.control.live_tree import check_attached, check_plan, tree_wiring
 from penstock.control.placing import planned_nodes
 from penstock.control.recorded_plans import plan_text, recorded_system
-from penstock.control.records import MoveRecord, Submission, SubmissionKind, UnitRecord
+from penstock.control.records import (
+    BalanceRecord,
+    MoveRecord,
+    Submission,
+    SubmissionKind,
+    UnitRecord,
+)
 from penstock.control.returning import BringBack
 from penstock.control.set_aside import (
     is_news,
@@ -34,6 +39,7 @@ from penstock.control.set_aside import (
     set_aside_answer,
 )
 from penstock.control.system import System, Unit, extended
+from penstock.control.system_balance import balance_of_file, tell_of_file
 from penstock.errors import InputError, PenstockError, RunError, listed, suggestion
 from penstock.model.beginnings import Begun, StartKind
 from penstock.model.estimates import OperatorEstimate
@@ -137,7 +143,7 @@ class Controller:
         asked = Submission(number, name, kind, text, folder, max_latency_us, Begun(start))
         former = self.system()
         system = extended(former, asked)
-        BalanceSettings.parse(system.deployments[number].balance)
+        balance = balance_of_file(self._catalog, name, system.deployments[number].balance)
         units = tuple(unit for unit in system.units.values() if unit.submission == number)
         if not units:
             raise InputError(
@@ -161,9 +167,11 @@ class Controller:
             )
             for unit in units
         ]
-        whole = self._add(asked, former, system, made, start).units.values()
+        whole = self._add(asked, former, system, made, start, balance).units.values()
         added = [unit for unit in whole if unit.submission == number]
         self._catalog.tell("submit", name, f"submitted with {len(added)} units")
+        if balance is not None:
+            tell_of_file(self._catalog, balance)
         return tuple(added)
 
     def _add(
@@ -173,6 +181,7 @@ class Controller:
         system: System,
         made: list[UnitRecord],
         start: StartKind,
+        balance: BalanceRecord | None,
     ) -> System:
         """Records a submission with its beginning and its plan, all or nothing.
 
@@ -194,7 +203,7 @@ class Controller:
             whole = extended(former, asked)
             plan, woken = plan_text(whole, asked.id), {stream for _, stream in read}
             with self._assigning:
-                self._catalog.add(vars(asked), made, woken, plan)
+                self._catalog.add(vars(asked), made, woken, plan, balance)
         except BaseException:
             for reader, stream in registered:
                 self.channel(stream).forget(reader)

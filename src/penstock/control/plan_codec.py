@@ -21,6 +21,7 @@ from penstock.errors import PenstockError, RunError
 from penstock.model import expressions
 from penstock.model.operators import Operator
 from penstock.model.retime import Retime
+from penstock.model.settings import Setting
 from penstock.model.sources import Options, Sink, Source
 from penstock.model.windows import AnyWindow
 
@@ -62,6 +63,9 @@ def _converter() -> Converter:
     made.register_structure_hook_func(lambda kind: kind == Options, lambda told, _: _scalar(told))
     made.register_structure_hook_factory(_is_optional_union, partial(_optional, made))
     made.register_unstructure_hook_factory(_is_optional_union, partial(_plain_optional, made))
+    # Where a setting stood is of use only while its text is being read.
+    made.register_unstructure_hook(Setting, lambda setting: _plain_scalar(setting.value))
+    made.register_structure_hook(Setting, lambda told, _: Setting(_scalar(told)))
     for union in (expressions.Expression, AnyWindow, Source, Sink):
         tagged(union, made)
     # All classes of operators have to be loaded by now; this one is in a file of its own.

@@ -17,6 +17,8 @@ UNREADABLE: Literal["unreadable"] = "unreadable"
 """How an input is shown of which nothing could be read, and all that reads it."""
 Mover = Literal["people", "balancer", "failover", "return", "tree"]
 
+BalanceSetter = Literal["nobody", "file", "command"]
+
 
 @dataclass(frozen=True)
 class Submission:
@@ -34,6 +36,19 @@ class Submission:
     folder: str
     max_latency_us: int | None = None
     begun: Begun = field(default_factory=Begun)
+
+
+@dataclass(frozen=True)
+class BalanceRecord:
+    """How the system is balanced, as it was written, and who said so when.
+
+    ``submission`` is the one whose file says it, if it was ``set_by`` a file.
+    """
+
+    settings: Mapping[str, object] = field(default_factory=dict)
+    set_by: BalanceSetter = "nobody"
+    submission: str | None = None
+    at_s: float | None = None
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from penstock.control.home import Address, Home
 from penstock.control.hosts import Host, host_of
 from penstock.control.recorded_plans import keep_plans
 from penstock.control.security import Guard, allowed_hosts
+from penstock.control.system_balance import keep_balance
 from penstock.control.versions import check_nodes
 from penstock.errors import InputError, PenstockError
 
@@ -77,6 +78,7 @@ def _serve(home: Home, catalog: Catalog, listening: socket.socket, add_pages: Ad
         timeout_graceful_shutdown=_ENDING_AT_MOST_S,
     )
     server = uvicorn.Server(config)
+    keep_balance(catalog, controller.system())
     home.tell_stopped(False)
     balancer = Balancer(catalog, controller)
     ticks = (

@@ -13,7 +13,7 @@ from penstock.model.measurements import FragmentStatus, NodeSample
 
 Record = TypeVar("Record")
 
-VERSION = 6
+VERSION = 7
 """The version of these tables; those of an older one are changed by ``migrations``."""
 
 metadata = sa.MetaData()
@@ -66,6 +66,14 @@ plans = sa.Table(
     metadata,
     sa.Column("submission", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("plan", sa.Text, nullable=False),
+)
+
+settings = sa.Table(
+    "penstock_settings",
+    metadata,
+    sa.Column("name", sa.String(40), primary_key=True),
+    sa.Column("record", sa.Text, nullable=False),
+    sa.Column("set_by", sa.String(10), nullable=False),
 )
 
 nodes = sa.Table(

@@ -15,6 +15,7 @@ from penstock.model.operators import Operator
 from penstock.model.partition_groups import PartitionGroups
 from penstock.model.retime import Retime, keeps_order, no_order
 from penstock.model.schema import Shape, checked_name
+from penstock.model.settings import Settings
 from penstock.model.sources import KafkaSource, Sink, Stream
 
 _KINDS = {
@@ -202,7 +203,7 @@ class Deployment:
     network: Network
     nodes: tuple[NodeSpec, ...] = ()
     placement: str = ""
-    balance: Mapping[str, object] = field(default_factory=dict)
+    balance: Settings = field(default_factory=dict)
     devices: DeviceSection | None = None
     whole: Network | None = None
 

@@ -35,7 +35,6 @@ _STRETCHES = {
 _MEAN_PER_S = 12_000
 _WARM_S = 30.0
 _LEAD_S, _LEAD_PER_S = 60, 50
-_POLICY = "policy"
 _PERIOD_S = 80
 _MAX_LATENCY_S = 32
 _ROUND_S = _MAX_LATENCY_S // 4
@@ -95,13 +94,15 @@ def deployment(folder: Path, out: Path) -> str:
     return f"streams:\n{streams}queries:\n{queries}"
 
 
-def policy_file(policy: str) -> str:
-    """A deployment file that says how the system is balanced; nobody reads its stream."""
-    return (
-        "streams:\n  nothing: {source: {generate: meters, homes: 1, days: 1}, lateness: 1min}\n"
-        f"balance: {{policy: {policy}, every: {_EVERY_S}s, samples: {_PERIOD_S // _ROUND_S}, "
-        f"sample: {_ROUND_S}s, patience: 1, cooldown: {_COOLDOWN_S}s}}\n"
-    )
+def balance_settings() -> dict[str, str | float | int | bool | None]:
+    """How the system is balanced, whichever the policy."""
+    return {
+        "every": f"{_EVERY_S}s",
+        "samples": _PERIOD_S // _ROUND_S,
+        "sample": f"{_ROUND_S}s",
+        "patience": 1,
+        "cooldown": f"{_COOLDOWN_S}s",
+    }
 
 
 def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
@@ -136,11 +137,11 @@ def _watched(
     def arrange() -> None:
         if lead_s:
             live.put(nodes_at_first(), lead_s)
-        live.client.submit(_POLICY, "yaml", policy_file(policy), ".")
+        live.client.set_balance(policy, balance_settings())
 
     name = policy.replace("-", "_")
     seen = live.watch(name, deployment(folder, out), query_names(), seconds, say, arrange)
-    live.client.drop(_POLICY)
+    live.client.set_balance("off")
     return seen
 
 

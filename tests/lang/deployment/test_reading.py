@@ -21,6 +21,7 @@ from penstock.model.operators import (
 )
 from penstock.model.retime import Retime
 from penstock.model.schema import Schema
+from penstock.model.settings import values_of
 from penstock.model.sources import (
     ConsoleSink,
     CsvLayout,
@@ -52,7 +53,7 @@ def test_the_example_of_the_experience_page() -> None:
     assert deployment.name == "ami"
     assert deployment.nodes == (NodeSpec("a", 1, 1 << 30), NodeSpec("b", 1, 1 << 30))
     assert deployment.placement == "rod"
-    assert deployment.balance == {"policy": "correlation", "every": "10s"}
+    assert values_of(deployment.balance) == {"policy": "correlation", "every": "10s"}
     readings = network.stream("readings")
     assert readings.source == GeneratorSource(
         "meters", {"homes": 300, "every": "30min", "speedup": 600, "bursts": "evening"}
@@ -240,11 +241,15 @@ def test_aliases_and_nodes() -> None:
         NodeSpec("b", 4),
         NodeSpec("c", memory_bytes=512 << 20),
     )
-    assert deployment.balance == {
+    assert values_of(deployment.balance) == {
         "every": "10s",
         "limits": [1, 2.5, "yes", None],
         "inner": {"deep": True},
     }
+    limits = deployment.balance["limits"]
+    assert limits.place is not None and limits.key_place is not None
+    assert (limits.place.line, limits.place.column) == (5, 31)
+    assert (limits.key_place.line, limits.key_place.column) == (5, 23)
 
 
 def test_query_settings() -> None:

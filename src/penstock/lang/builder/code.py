@@ -16,6 +16,7 @@ from penstock.lang.deployment.sizes import memory_text
 from penstock.model.durations import duration_text
 from penstock.model.network import Deployment, Network, Query
 from penstock.model.operators import Operator, Switch
+from penstock.model.settings import values_of
 from penstock.model.sources import ConsoleSink, Stream
 
 
@@ -218,7 +219,7 @@ def _deployment(deployment: Deployment, variables: Variables) -> str:
     if deployment.placement:
         arguments.append(f"placement={literal(deployment.placement)}")
     if deployment.balance:
-        arguments.append(f"balance={literal(deployment.balance)}")
+        arguments.append(f"balance={literal(values_of(deployment.balance))}")
     return f"deployment = {call('ps.deployment', arguments)}"
 
 

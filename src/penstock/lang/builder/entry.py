@@ -18,6 +18,7 @@ from penstock.lang.sql import KnownNames, parse_query
 from penstock.model.durations import duration_us
 from penstock.model.network import Deployment, NodeSpec
 from penstock.model.schema import Schema
+from penstock.model.settings import settings_of
 from penstock.model.sources import CsvLayout, Source, Table
 
 Nodes = int | Mapping[str, Mapping[str, int | str]] | Sequence[NodeSpec]
@@ -130,7 +131,7 @@ def deployment(
     for flow in queries:
         _check_query(check_flow(flow), specs)
     network = assembled(queries, [check_flow(flow) for flow in streams])
-    return Deployment(name, network, specs, placement, dict(balance or {}))
+    return Deployment(name, network, specs, placement, settings_of(balance or {}))
 
 
 def _check_query(flow: Flow, nodes: tuple[NodeSpec, ...]) -> None:

@@ -21,6 +21,7 @@ from penstock.model.durations import duration_text
 from penstock.model.network import Deployment, NodeSpec, Query
 from penstock.model.operators import PythonOperator, SqlWrite, Switch
 from penstock.model.retime import Retime
+from penstock.model.settings import values_of
 from penstock.model.sources import (
     ConsoleSink,
     CsvLayout,
@@ -73,7 +74,7 @@ def deployment_yaml(
         },
         "nodes": {one.name: _node(one) for one in deployment.nodes},
         "placement": deployment.placement,
-        "balance": _inline(deployment.balance) if deployment.balance else {},
+        "balance": _inline(values_of(deployment.balance)) if deployment.balance else {},
         **device_sections(deployment.devices),
     }
     return _dumped({name: section for name, section in sections.items() if section})

@@ -29,6 +29,7 @@ from penstock.model.network import Deployment, Network, NodeSpec
 from penstock.model.node_tree import tree_of
 from penstock.model.partition_groups import PartitionGroups
 from penstock.model.schema import checked_name
+from penstock.model.settings import Setting
 from penstock.model.sources import RunningSource, Stream
 
 _SECTIONS = (
@@ -389,7 +390,12 @@ def _node(name: str, value: Value) -> NodeSpec:
         return NodeSpec(name, cores, size, section.text("parent") or None)
 
 
-def _balance(top: Section) -> dict[str, object]:
+def _balance(top: Section) -> dict[str, Setting]:
+    """What is said of balancing; what it means, ``balance`` knows."""
     if "balance" not in top:
         return {}
-    return {key: value.plain() for key, value in top["balance"].entries().items()}
+    whole = top["balance"]
+    return {
+        key: Setting(value.plain(), value.place, whole.file.place(whole.key_node(key)))
+        for key, value in whole.entries().items()
+    }
