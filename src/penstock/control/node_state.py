@@ -470,6 +470,7 @@ class NodeState:
         if trouble == "no room":
             # No other node would fare better.
             self._without_room[name] = epoch
+            self._out.append(LogWarning(self._next_number(), f"{name} waits for room: {error}"))
             self._tell(ReportUnit(0, name, epoch, "held back", error))
             return
         self._failed[name] = (epoch, error)

@@ -81,6 +81,7 @@ def test_what_has_no_room_on_the_disk_waits_for_some(
     node.settle()
     assert state(catalog, "peaks") == "held back"
     assert "the disk is full" in unit(catalog, "peaks").error
+    assert any(text.startswith("peaks waits for room: ") for text in node.warnings)
     give(catalog, "readings", "a")
     node.settle()
     assert state(catalog, "readings") == "running"
