@@ -164,7 +164,7 @@ def test_what_is_said_about_batches() -> None:
     )
     assert not unmeasured_batches(fragments, BATCHES)
     (note,) = unmeasured_batches(fragments, BATCHES, {"hourly"})
-    assert note.endswith("counts as nothing: light")
+    assert note.endswith("counts as nothing: light, light_round")
     assert not unhurried(network, fragments)
     hasty = parse_deployment(TEXT, "meters.yaml", Path()).network
     assert unhurried(hasty, fuse(hasty)) == (
@@ -221,3 +221,75 @@ def test_tied_fragments_go_to_the_same_node() -> None:
     places = placed_fragments(network, fuse(network), NODES, Rod(), COSTS, {"readings": 10.0})
     assert set(places) == {"hourly", "peaks", "tops"}
     assert places["peaks"] == places["tops"]
+
+
+LIGHT = CostTable(
+    {**COSTS.cost_us, "reading": 0.5, "light": 0.2, "light_reading": 1.0},
+    "here",
+    "2026-01-01",
+    {**BATCHES.batch_ms, "light": 2.0, "light_round": 60.0},
+)
+MEMBERS = """
+streams:
+  readings: {source: {generate: meters, days: 1}, lateness: 2min}
+queries:
+  hourly: {sql: "SELECT home, window.end AS at, sum(kwh) AS kwh FROM readings
+    GROUP BY home, window(ts, '1 hour')", max_latency: 8s}
+  daily: {sql: "SELECT home, window.end AS at, sum(kwh) AS kwh FROM readings
+    GROUP BY home, window(ts, '1 day')", max_latency: 20s}
+nodes: {a: {}, b: {cores: 2}}
+"""
+
+
+def test_members_share_what_a_round_and_reading_cost() -> None:
+    """Both in rounds of 2 s, those of the more hurried; 60 ms of them once for a node."""
+    rounds_s = {"hourly": 2.0, "daily": 5.0}
+    problem = placement_problem(
+        bridged(MEMBERS, LIGHT, rounds_s=rounds_s, light={"hourly", "daily"})
+    )
+    assert problem.rows[:, 0] * 1e6 == pytest.approx([0.2, 0.2])
+    assert problem.fixed == pytest.approx([0.001, 0.001])
+    (opening,) = problem.openings
+    assert opening.units.tolist() == [0, 1]
+    assert opening.row[0] * 1e6 == pytest.approx(1.0)
+    assert opening.fixed == pytest.approx(0.03)
+
+
+def test_a_node_with_native_fragments_has_the_costs_it_had() -> None:
+    rounds_s = {"hourly": 2.0, "daily": 5.0}
+    plain = CostTable({**COSTS.cost_us, "reading": 0.5}, "here", "2026-01-01", BATCHES.batch_ms)
+    assert bridged(MEMBERS, LIGHT, rounds_s=rounds_s) == bridged(MEMBERS, plain, rounds_s=rounds_s)
+    light = {"hourly", "daily"}
+    unmeasured = bridged(MEMBERS, plain, rounds_s=rounds_s, light=light)
+    assert not unmeasured.openings
+    assert unmeasured.operators[0].cost_s * 1e6 == pytest.approx(0.5)
+
+
+def test_what_was_measured_of_members_is_without_their_part_of_the_round() -> None:
+    """1,000 rows shared a round of 60 ms for two, and 2 ms of each: 32 ms are 32 us a row."""
+    rounds_s = dict.fromkeys(("hourly", "daily"), 2.0)
+    measured = {"hourly": OperatorEstimate(33.0, selectivity=0.5, rows_per_batch=1_000.0)}
+    light = {"hourly", "daily"}
+    found = bridged(MEMBERS, LIGHT, measured=measured, rounds_s=rounds_s, light=light)
+    operators = {one.name: one for one in found.operators}
+    assert operators["hourly"].cost_s * 1e6 == pytest.approx(0.5)
+    assert operators["hourly"].fixed_cpu == pytest.approx(0.001)
+    assert "hourly" in found.openings[0].operators
+    # Where it is not known how many rows shared a round, everything is in the cost of a row.
+    measured = {"hourly": OperatorEstimate(33.0, selectivity=0.5)}
+    found = bridged(MEMBERS, LIGHT, measured=measured, rounds_s=rounds_s, light=light)
+    operators = {one.name: one for one in found.operators}
+    assert operators["hourly"].cost_s * 1e6 == pytest.approx(33.0)
+    assert "hourly" not in found.openings[0].operators
+
+
+def test_simulated_members_share_their_rounds() -> None:
+    network = parse_deployment(MEMBERS, "meters.yaml", Path()).network
+    rounds_s = {"hourly": 2.0, "daily": 5.0}
+    found = batch_network(
+        network, fuse(network), NODES, LIGHT, {"readings": 10.0}, rounds_s, None, set(rounds_s)
+    )
+    assert [one.cost_s * 1e6 for one in found.operators] == pytest.approx([0.2, 0.2])
+    (opening,) = found.openings
+    assert (opening.operators, opening.input) == (("daily", "hourly"), "readings")
+    assert (opening.fixed_cpu, opening.cost_s * 1e6) == (pytest.approx(0.03), pytest.approx(1.0))

@@ -48,7 +48,7 @@ def test_what_came_along_counts_until_this_machine_was_measured(kept: Path) -> N
 
 def test_batches_are_kept_too(kept: Path) -> None:
     keep_costs({}, (), {"stateless": 55.52, "join": 0.0})
-    assert measured_costs().batch_ms == {"stateless": 55.5}
+    assert measured_costs().batch_ms == {"stateless": 55.52}
     assert not list(kept.parent.glob("*.new"))
 
 

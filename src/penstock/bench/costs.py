@@ -2,8 +2,10 @@
 
 A row: the processor time of a pipeline with the operator, less that of one without. A batch: the
 processor time of many small batches less that of few, over how many more there were. Every pipeline
-ends in a filter that lets nothing through, so that sinks cost nothing. The figures are kept in the
-user's cache, for ``plan``, ``simulate`` and ``explain`` (:mod:`penstock.load.costs`).
+ends in a filter that lets nothing through, so that sinks cost nothing. Those are queries of their
+own; what rounds of light fragments cost is measured apart (:mod:`penstock.bench.light_costs`). The
+figures are kept in the user's cache, for ``plan``, ``simulate`` and ``explain``
+(:mod:`penstock.load.costs`).
 """
 
 from __future__ import annotations
@@ -16,10 +18,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from penstock.bench.light_costs import measure_light
 from penstock.bench.report import Case, Report, limited, machine
 from penstock.bench.side import Side, workload
 from penstock.errors import RunError
-from penstock.load.costs import COSTS, READING, STATELESS, kept_costs_path, measured_costs
+from penstock.load.costs import (
+    COSTS,
+    LIGHT,
+    LIGHT_READING,
+    LIGHT_ROUND,
+    READING,
+    STATELESS,
+    kept_costs_path,
+    measured_costs,
+)
 
 _BASE = "SELECT auction, price, ts FROM bids WHERE price < 0"
 _BASE_JOIN = (
@@ -59,7 +71,15 @@ def costs(quick: bool, say: Callable[[str], None]) -> Report:
             cases = (*_cases(measure, events), *_batch_cases(measure, folder, quick))
         finally:
             side.close()
-    return Report("costs", cases)
+    return Report("costs", (*cases, *_light_cases(quick, say)))
+
+
+def _light_cases(quick: bool, say: Callable[[str], None]) -> Iterator[Case]:
+    found = measure_light(quick, say)
+    for kind, cost_us in found.cost_us.items():
+        yield limited(kind, cost_us, "us/row")
+    for kind, ms in found.batch_ms.items():
+        yield limited(f"{kind}{_BATCH}", ms, "ms")
 
 
 class _Measure:
@@ -152,8 +172,11 @@ def write_table(report: Report) -> Path:
     measured = {case.case: case.value for case in report.cases}
     if "filter" in measured:
         measured["switch"] = measured["filter"]
-    batches = {kind: measured.get(f"{kind}{_BATCH}", 0.0) for kind in BATCHES}
-    return keep_costs(measured, (READING, *QUERIES, "switch"), batches)
+    batches = {
+        kind: measured.get(f"{kind}{_BATCH}", 0.0) for kind in (*BATCHES, LIGHT, LIGHT_ROUND)
+    }
+    kinds = (READING, *QUERIES, "switch", LIGHT, LIGHT_READING)
+    return keep_costs(measured, kinds, batches)
 
 
 def keep_costs(
@@ -169,7 +192,7 @@ def keep_costs(
     known = measured_costs()
     old = {kind: cost for kind, cost in known.cost_us.items() if kind not in kinds}
     news = {kind: round(measured[kind], 3) for kind in kinds if measured.get(kind, 0.0) > 0}
-    batches = {kind: round(ms, 1) for kind, ms in (batches_ms or {}).items() if ms > 0}
+    batches = {kind: round(ms, 2) for kind, ms in (batches_ms or {}).items() if ms > 0}
     table = {
         "cost_us": old | news,
         "batch_ms": {**known.batch_ms, **batches},

@@ -7,18 +7,15 @@ Spark go to Parquet files.
 
 from __future__ import annotations
 
-import json
 import statistics
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from penstock.bench.density_load import LIMIT_S
 from penstock.bench.report import Case, Report, compared, limited
+from penstock.bench.sub_process import run_module
 from penstock.errors import RunError
 
 Say = Callable[[str], None]
@@ -93,15 +90,4 @@ def _measure(side: str, queries: int, warm_up_s: float, measured_s: float, say: 
 def _run_side(module: str, *arguments: str) -> Any:
     """What a module prints when it is run as a process in a folder of its own."""
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder:
-        log = Path(folder) / "side.log"
-        with log.open("wb") as errors:
-            done = subprocess.run(
-                [sys.executable, "-m", module, *arguments, folder],
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                check=False,
-            )
-        if done.returncode:
-            said = log.read_text(errors="replace")[-2000:]
-            raise RunError(f"{module} {' '.join(arguments)} failed: {said}")
-        return json.loads(done.stdout.splitlines()[-1])
+        return run_module(module, *arguments, folder)

@@ -55,11 +55,11 @@ GROUP BY v % 13, window(ts, '10 seconds', '2 seconds')"
     )
 
 
-def network(queries: int) -> Network:
-    """The stream and so many queries over it."""
+def network(queries: int, limit_s: float | None = LIMIT_S) -> Network:
+    """The stream and so many queries over it, with a limit on their latency if one is given."""
+    limit = "" if limit_s is None else f"max_latency: {limit_s:g}s, "
     lines = (
-        f'  q{number}: {{sql: "{query(number)}", max_latency: {LIMIT_S:g}s, to: memory}}\n'
-        for number in range(queries)
+        f'  q{number}: {{sql: "{query(number)}", {limit}to: memory}}\n' for number in range(queries)
     )
     return parse_deployment(_STREAM + "".join(lines), "density.yaml", Path()).network
 
@@ -101,19 +101,23 @@ class Paced:
 def feeder(deliver: Deliver) -> Paced:
     """Hands over rows as time goes by: seeded, in order, stamped with the clock."""
     random = np.random.default_rng(1)
-    rows = int(RATE_PER_S * _FEED_EVERY_S)
+    count = int(RATE_PER_S * _FEED_EVERY_S)
 
     def feed(number: int, now_s: float) -> None:
         until_us = int(now_s * 1e6)
-        times = until_us - random.integers(0, int(_FEED_EVERY_S * 1e6), rows)
-        values = pa.table(
-            {
-                "ts": pa.array(np.sort(times), pa.timestamp("us", tz="UTC")),
-                "k": pa.array(random.integers(0, 100, rows)).cast(pa.string()),
-                "v": random.integers(0, 10**6, rows),
-                "x": random.random(rows),
-            }
-        )
-        deliver(number, values, until_us)
+        deliver(number, rows_until(until_us, _FEED_EVERY_S, count, random), until_us)
 
     return Paced(_FEED_EVERY_S, feed)
+
+
+def rows_until(until_us: int, length_s: float, count: int, random: np.random.Generator) -> pa.Table:
+    """So many rows of the stream, spread over some seconds that end at a moment."""
+    times = until_us - random.integers(0, int(length_s * 1e6), count)
+    return pa.table(
+        {
+            "ts": pa.array(np.sort(times), pa.timestamp("us", tz="UTC")),
+            "k": pa.array(random.integers(0, 100, count)).cast(pa.string()),
+            "v": random.integers(0, 10**6, count),
+            "x": random.random(count),
+        }
+    )

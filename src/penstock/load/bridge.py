@@ -9,6 +9,9 @@ are the measured ones; what has not been measured is not made up:
 A batch costs the same however few rows it has. So a fragment has a fixed load: the cost of a batch
 for every round that a plan must leave room for.
 
+A light fragment is one of the members of its node's bundle, and pays for its share of a round and
+of a row; what a round costs all of them is an opening (:mod:`penstock.load.shared_rounds`).
+
 A join costs what its rows cost, which is counted where it reads them; how many pairs it gives
 follows from its window and is a variable of its own.
 """
@@ -20,8 +23,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from penstock.errors import InputError, listed
-from penstock.load.costs import READING, TRANSFER, CostTable, batch_kind
+from penstock.load.costs import LIGHT, LIGHT_ROUND, READING, TRANSFER, CostTable, batch_kind
 from penstock.load.estimate import estimate
+from penstock.load.shared_rounds import SharedRounds
 from penstock.model.abstract import AbstractInput, AbstractNetwork, AbstractNode, AbstractOperator
 from penstock.model.estimates import OperatorEstimate
 from penstock.model.fragments import Fragment
@@ -50,11 +54,12 @@ def abstract_network(
     check_placeable(fragments, nodes)
     known = estimate(network, rates_per_s, costs)
     repeated = _repeated(network, fragments)
-    bridge = _Bridge(network, known, measured or {}, costs, repeated, rounds_s or {}, light)
+    shared = SharedRounds(costs, fragments, light, rounds_s or {})
+    bridge = _Bridge(network, known, measured or {}, costs, repeated, shared)
     units = tied_units(fragments)
-    operators = tuple(
-        one for fragment in fragments for one in bridge.operators(fragment, units[fragment.name])
-    )
+    made = {one.name: bridge.operators(one, units[one.name]) for one in fragments}
+    operators = tuple(operator for parts in made.values() for operator in parts)
+    opening = {name: parts[0].name for name, parts in made.items() if not bridge.is_whole(name)}
     read = {name for one in operators for name in one.inputs}
     return AbstractNetwork(
         tuple(
@@ -65,6 +70,7 @@ def abstract_network(
         operators,
         tuple(AbstractNode(node.name, float(node.cores)) for node in nodes),
         transfer_cost_s=(costs.of(TRANSFER) or 0.0) / 1e6,
+        openings=shared.openings(opening, bridge.end),
     )
 
 
@@ -87,6 +93,8 @@ def unmeasured_batches(
 ) -> tuple[str, ...]:
     """What to say about batches that count as free, if there are any."""
     kinds = {batch_kind(one, light) for one in fragments}
+    if LIGHT in kinds:
+        kinds.add(LIGHT_ROUND)
     unknown = sorted(kind for kind in kinds if kind not in costs.batch_ms)
     note = f"what a batch costs has not been measured, and counts as nothing: {listed(unknown)}"
     return (note,) if unknown else ()
@@ -109,8 +117,12 @@ class _Bridge:
     measured: Mapping[str, OperatorEstimate]
     costs: CostTable
     repeated: frozenset[str]
-    rounds_s: Mapping[str, float]
-    light: Collection[str]
+    shared: SharedRounds
+
+    def is_whole(self, fragment: str) -> bool:
+        """Whether all that a fragment costs is counted with its rows."""
+        measured = self.measured.get(fragment)
+        return measured is not None and not measured.rows_per_batch
 
     def operators(self, fragment: Fragment, unit: str) -> list[AbstractOperator]:
         """Those of one fragment, named for it: what several fragments repeat runs in each."""
@@ -121,20 +133,23 @@ class _Bridge:
         return [replace(one, unit=unit, node=node, sticky=bound) for one in made]
 
     def _parts(self, fragment: Fragment) -> list[AbstractOperator]:
-        names = {name: self._end(name) for name in fragment.inputs}
+        names = {name: self.end(name) for name in fragment.inputs}
         made = []
-        reading_us = self.costs.of(READING) or 0.0
+        light_us = self.shared.row_us(fragment)
+        reading_us = (self.costs.of(READING) or 0.0) if light_us is None else light_us
         if reading_us:
             names = {name: f"{fragment.name}/{name}/read" for name in fragment.inputs}
             made = [
-                AbstractOperator(names[name], (self._end(name),), reading_us / 1e6)
+                AbstractOperator(names[name], (self.end(name),), reading_us / 1e6)
                 for name in fragment.inputs
             ]
         for operator in fragment.operators:
             inputs = tuple(names[input.stream] for input in operator.inputs)
             names |= {output: self._name(fragment, output) for output in operator.outputs}
             outputs = [names[output] for output in operator.outputs]
-            made += self._operators(operator, inputs, outputs)
+            parts = self._operators(operator, inputs, outputs)
+            # What a row costs a light fragment is known as a whole.
+            made += parts if light_us is None else [replace(part, cost_s=0.0) for part in parts]
         if not fragment.operators:
             name = self._name(fragment, fragment.output)
             made.append(AbstractOperator(name, (names[fragment.output],), 0.0))
@@ -145,19 +160,18 @@ class _Bridge:
         measured = self.measured[fragment.name]
         return AbstractOperator(
             self._name(fragment, fragment.output),
-            tuple(self._end(name) for name in fragment.inputs),
-            row_cost_us(fragment, measured, self.costs, self.light) / 1e6,
+            tuple(self.end(name) for name in fragment.inputs),
+            self.shared.measured_row_us(fragment, measured) / 1e6,
             measured.selectivity,
         )
 
     def _fixed_cpu(self, fragment: Fragment) -> float:
         """A batch for every round, as a part of a core."""
-        measured = self.measured.get(fragment.name)
+        round_s = self.shared.round_s(fragment)
         # Where it is not known how many rows shared a batch, its cost is that of the rows.
-        if fragment.name not in self.rounds_s or (measured and not measured.rows_per_batch):
+        if round_s is None or self.is_whole(fragment.name):
             return 0.0
-        batch_ms = self.costs.of_batch(fragment, self.light) or 0.0
-        return batch_ms / 1e3 / self.rounds_s[fragment.name]
+        return (self.shared.batch_ms(fragment) or 0.0) / 1e3 / round_s
 
     def _operators(
         self, operator: Operator, inputs: tuple[str, ...], outputs: Sequence[str]
@@ -182,7 +196,7 @@ class _Bridge:
             for at, name in enumerate(outputs)
         ]
 
-    def _end(self, stream: str) -> str:
+    def end(self, stream: str) -> str:
         """What a stream between fragments is called: outside ones by their own name."""
         outside = any(one.name == stream for one in self.network.streams)
         # A fragment is called like the stream it gives.
@@ -197,17 +211,6 @@ class _Bridge:
         """The node that a query of the fragment asks for."""
         wanted = [self.network.query(name).on for name in fragment.queries]
         return next((one for one in wanted if one), "")
-
-
-def row_cost_us(
-    fragment: Fragment, measured: OperatorEstimate, costs: CostTable, light: Collection[str] = ()
-) -> float:
-    """What a row costs a fragment that was measured, without its share of what a batch costs."""
-    cost_us = measured.cost_us or 0.0
-    batch_ms = costs.of_batch(fragment, light)
-    if batch_ms is None or not measured.rows_per_batch:
-        return cost_us
-    return max(0.0, cost_us - 1e3 * batch_ms / measured.rows_per_batch)
 
 
 def _window_s(operator: Operator) -> float | None:

@@ -29,7 +29,13 @@ STATELESS = "stateless"
 """The kind of a batch in which nothing is remembered."""
 
 LIGHT = "light"
-"""The kind of what a light fragment adds to a round of its bundle."""
+"""The kind of what a light fragment adds to a round of its bundle, and to each row of it."""
+
+LIGHT_ROUND = "light_round"
+"""The kind of a round of a bundle over a stream, however many members it has."""
+
+LIGHT_READING = "light_reading"
+"""The kind that stands for what a bundle needs to read a row, for all its members together."""
 
 COSTS = "PENSTOCK_COSTS"
 """The environment variable that names another file than the one in the user's cache."""

@@ -14,18 +14,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.load.arrays import Floats, Ints, sums_by
+from penstock.load.arrays import Flags, Floats, Ints, sums_by
 from penstock.load.problem import Problem
 
 
 def node_coefficients(problem: Problem, assignment: Ints) -> Floats:
     """The load rows of the nodes (n x d), with what moving streams between nodes costs.
 
-    Half of a stream's transfer cost falls on the node that sends it, half on the other.
+    A node has the row of an opening once if it has any of its units. Half of a stream's transfer
+    cost falls on the node that sends it, half on the other.
     """
     _, nodes, width = problem.size
     loads = np.zeros((nodes, width))
     np.add.at(loads, assignment, problem.rows)
+    if problem.openings:
+        loads += opened_nodes(problem, assignment) @ problem.opening_rows
     arcs = problem.arcs
     if arcs.cpu.any():
         cut = cut_arcs(problem, assignment)
@@ -53,8 +56,19 @@ def weights(problem: Problem, assignment: Ints) -> Floats:
 
 
 def fixed_shares(problem: Problem, assignment: Ints) -> Floats:
-    """The part of every node's CPU that fixed loads take."""
-    return sums_by(assignment, problem.fixed, len(problem.nodes)) / problem.capacities
+    """The part of every node's CPU that fixed loads take, those of openings included."""
+    loads = sums_by(assignment, problem.fixed, len(problem.nodes))
+    if problem.openings:
+        fixed = np.array([opening.fixed for opening in problem.openings])
+        loads = loads + opened_nodes(problem, assignment) @ fixed
+    return loads / problem.capacities
+
+
+def opened_nodes(problem: Problem, assignment: Ints) -> Flags:
+    """Which openings each node has to pay (n x k): those of the units it has."""
+    found = np.zeros((len(problem.nodes), len(problem.openings)), dtype=np.bool_)
+    np.logical_or.at(found, assignment, problem.opens)
+    return found
 
 
 def rooms(problem: Problem, assignment: Ints) -> Floats:

@@ -36,6 +36,23 @@ class Arcs:
 
 
 @dataclass(frozen=True, eq=False)
+class Opening:
+    """What a node pays once as soon as it has one of some units.
+
+    ``row`` are its load coefficients, ``fixed`` what no variable changes, in cores. Units are
+    numbers, in order: of operators in a load model, of units in a problem.
+    """
+
+    row: Floats
+    fixed: float
+    units: Ints
+
+    def __post_init__(self) -> None:
+        frozen(self.row)
+        frozen(self.units)
+
+
+@dataclass(frozen=True, eq=False)
 class LoadModel:
     """Operators and their load coefficients, one column for every variable.
 
@@ -49,6 +66,7 @@ class LoadModel:
     fixed: Floats
     arcs: Arcs
     notes: tuple[str, ...] = ()
+    openings: tuple[Opening, ...] = ()
 
     def __post_init__(self) -> None:
         frozen(self.coefficients)
@@ -71,8 +89,10 @@ def load_model(network: AbstractNetwork) -> LoadModel:
     width = len(rates.variables)
     loads = _matrix(rates.loads, width)
     arcs = _arcs(network, rates, width)
-    groups = merged(np.vstack((loads, arcs.cpu, arcs.bytes)), len(network.inputs))
-    used = [group for group in groups if any(loads[:, at].any() for at, _ in group)]
+    opened = _opened(network, rates, width)
+    groups = merged(np.vstack((loads, opened, arcs.cpu, arcs.bytes)), len(network.inputs))
+    made = np.vstack((loads, opened))
+    used = [group for group in groups if any(made[:, at].any() for at, _ in group)]
     if not used:
         raise _no_load(network)
     first = [group[0][0] for group in used]
@@ -83,6 +103,27 @@ def load_model(network: AbstractNetwork) -> LoadModel:
         np.array([float(operator.fixed_cpu) for operator in network.operators]),
         Arcs(arcs.sources, arcs.targets, arcs.cpu[:, first], arcs.bytes[:, first]),
         _notes(rates.variables, groups, used),
+        _openings(network, np.ascontiguousarray(opened[:, first])),
+    )
+
+
+def _opened(network: AbstractNetwork, rates: LinearRates, width: int) -> Floats:
+    """The rows of processor time of the openings."""
+    read = _matrix([rates.outputs[opening.input] for opening in network.openings], width)
+    costs_s = np.array([opening.cost_s for opening in network.openings]).reshape(-1, 1)
+    opened: Floats = read * costs_s
+    return opened
+
+
+def _openings(network: AbstractNetwork, rows: Floats) -> tuple[Opening, ...]:
+    numbers = {operator.name: at for at, operator in enumerate(network.operators)}
+    return tuple(
+        Opening(
+            row.copy(),
+            float(opening.fixed_cpu),
+            np.array(sorted({numbers[name] for name in opening.operators}), dtype=np.int64),
+        )
+        for opening, row in zip(network.openings, rows, strict=True)
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.errors import InputError, listed
 from penstock.load.arrays import Flags, Floats, Ints, frozen, sums_by
-from penstock.load.linear import Arcs, LoadModel, load_model
+from penstock.load.linear import Arcs, LoadModel, Opening, load_model
 from penstock.model.abstract import AbstractNetwork
 
 UNPINNED = -1
@@ -22,8 +22,9 @@ class Problem:
 
     A unit is one operator, or several that have to run on the same node; ``members`` are the
     operators of each. ``fixed`` is what each unit needs of the CPU whatever the rates are, so that
-    a plan A is feasible at rates R where A rows R <= capacities - A fixed. ``lower``, ``rates`` and
-    ``peaks`` are values of the variables; ``pinned`` holds the node a unit must go to, or -1.
+    a plan A is feasible at rates R where A rows R <= capacities - A fixed. ``openings`` come on top
+    of that: a node that has one or more of an opening's units pays it, once. ``lower``, ``rates``
+    and ``peaks`` are values of the variables; ``pinned`` holds the node a unit must go to, or -1.
     Bandwidths are infinite where not limited.
     """
 
@@ -43,6 +44,7 @@ class Problem:
     sticky: Flags
     pinned: Ints
     notes: tuple[str, ...] = ()
+    openings: tuple[Opening, ...] = ()
 
     def __post_init__(self) -> None:
         for array in (self.rows, self.fixed, self.capacities, self.lower, self.rates, self.peaks):
@@ -63,7 +65,7 @@ class Problem:
         taken = float(self.lower_point.sum())
         if taken >= self.ideal_room:
             what = "the lower bounds of the rates alone need"
-            if self.fixed.any():
+            if self.total_fixed:
                 what, taken = (
                     "the lower bounds of the rates and the fixed loads together need",
                     taken + 1 - self.ideal_room,
@@ -80,8 +82,27 @@ class Problem:
 
     @cached_property
     def totals(self) -> Floats:
-        """The load coefficient of each variable over all units."""
-        return np.asarray(self.rows.sum(axis=0))
+        """The load coefficient of each variable over all units, and every opening once."""
+        return np.asarray(self.rows.sum(axis=0) + self.opening_rows.sum(axis=0))
+
+    @cached_property
+    def total_fixed(self) -> float:
+        """The fixed loads of all units, and of every opening once."""
+        return float(self.fixed.sum()) + sum(opening.fixed for opening in self.openings)
+
+    @cached_property
+    def opening_rows(self) -> Floats:
+        """The load rows of the openings (k x d)."""
+        rows = [opening.row for opening in self.openings]
+        return np.array(rows, dtype=np.float64).reshape(len(rows), self.rows.shape[1])
+
+    @cached_property
+    def opens(self) -> Flags:
+        """Which openings each unit needs (m x k)."""
+        found = np.zeros((len(self.rows), len(self.openings)), dtype=np.bool_)
+        for at, opening in enumerate(self.openings):
+            found[opening.units, at] = True
+        return found
 
     @property
     def capacity(self) -> float:
@@ -90,7 +111,7 @@ class Problem:
     @property
     def ideal_room(self) -> float:
         """What fixed loads leave of all CPU, as a part of it."""
-        return 1.0 - float(self.fixed.sum()) / self.capacity
+        return 1.0 - self.total_fixed / self.capacity
 
     @cached_property
     def full_rows(self) -> Floats:
@@ -101,7 +122,7 @@ class Problem:
         f l / (C - c). These are the rows that say how large a unit is; without fixed loads they
         are ``rows``.
         """
-        left = self.capacity - float(self.fixed.sum())
+        left = self.capacity - self.total_fixed
         found: Floats = self.rows + self.fixed[:, np.newaxis] * (self.totals / left)
         return found
 
@@ -145,7 +166,9 @@ def problem_of(model: LoadModel) -> Problem:
     members: list[list[str]] = [[] for _ in names]
     for operator, at in zip(network.operators, unit_of, strict=True):
         members[at].append(operator.name)
-    rates, peaks, assumed = _known_rates(model, rows.sum(axis=0))
+    openings = tuple(_of_units(opening, unit_of) for opening in model.openings)
+    totals = sum((opening.row for opening in openings), rows.sum(axis=0))
+    rates, peaks, assumed = _known_rates(model, totals)
     return Problem(
         units=tuple(names),
         members=tuple(map(tuple, members)),
@@ -163,7 +186,13 @@ def problem_of(model: LoadModel) -> Problem:
         sticky=_sticky(network, unit_of, len(names)),
         pinned=_pinned(network, unit_of, len(names)),
         notes=(*model.notes, *assumed),
+        openings=openings,
     )
+
+
+def _of_units(opening: Opening, unit_of: Ints) -> Opening:
+    """The opening with the numbers of other units: ``unit_of`` those it is given for."""
+    return replace(opening, units=np.unique(unit_of[opening.units]))
 
 
 def _limits(given: Sequence[float | None]) -> Floats:
@@ -201,7 +230,8 @@ def _known_rates(model: LoadModel, totals: Floats) -> tuple[Floats, Floats, tupl
     unknown = np.isnan(typical)
     capacity = sum(float(node.cpu) for node in model.network.nodes)
     made = (typical * totals)[~unknown]
-    left = max(0.0, capacity - float(model.fixed.sum()))
+    opened = sum(opening.fixed for opening in model.openings)
+    left = max(0.0, capacity - float(model.fixed.sum()) - opened)
     load = float(made.mean()) if len(made) else left / 2 / len(totals)
     lower = np.array([one.lower for one in model.variables])
     rates = np.maximum(np.where(unknown, load / totals, typical), lower)

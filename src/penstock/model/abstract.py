@@ -140,6 +140,28 @@ class AbstractOperator:
 
 
 @dataclass(frozen=True)
+class AbstractOpening:
+    """What a node has to do once, as soon as it has one of some operators, and however many.
+
+    ``fixed_cpu`` is processor seconds per second whatever comes in, ``cost_s`` processor seconds
+    per tuple of the stream ``input``.
+    """
+
+    name: str
+    operators: tuple[str, ...]
+    input: str
+    fixed_cpu: float = 0.0
+    cost_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        what = f"opening {self.name}"
+        if not self.operators:
+            raise InputError(f"{what} is for no operator", hint="Name those that need it.")
+        _at_least_zero(what, "cost", self.cost_s)
+        _at_least_zero(what, "fixed load", self.fixed_cpu)
+
+
+@dataclass(frozen=True)
 class AbstractNode:
     """A node: processor seconds it can give in a second, and bytes it can send and receive."""
 
@@ -158,7 +180,8 @@ class AbstractNetwork:
     """Inputs, operators and nodes, checked: names differ, all that is read exists and is read.
 
     ``transfer_cost_s`` is processor time per tuple moved between nodes, half at either end.
-    Operators are kept in an order in which each comes after all it reads.
+    ``openings`` are paid by every node that has one of their operators, once. Operators are kept in
+    an order in which each comes after all it reads.
 
     >>> network = AbstractNetwork(
     ...     (AbstractInput("I1"),),
@@ -174,6 +197,7 @@ class AbstractNetwork:
     nodes: tuple[AbstractNode, ...]
     bandwidth_per_s: float | None = None
     transfer_cost_s: float = 0.0
+    openings: tuple[AbstractOpening, ...] = ()
 
     def __post_init__(self) -> None:
         _check_filled(self)
@@ -186,6 +210,7 @@ class AbstractNetwork:
         object.__setattr__(self, "operators", _ordered(self.operators, names))
         self._check_read()
         self._check_nodes()
+        self._check_openings()
 
     @cached_property
     def readers(self) -> Mapping[str, tuple[AbstractOperator, ...]]:
@@ -202,6 +227,18 @@ class AbstractNetwork:
             if not self.readers[one.name]:
                 raise InputError(
                     f"nobody reads input {one.name}", hint="Remove it, or let an operator read it."
+                )
+
+    def _check_openings(self) -> None:
+        _check_differ([opening.name for opening in self.openings], "openings")
+        for opening in self.openings:
+            operators = {operator.name for operator in self.operators}
+            unknown = [name for name in opening.operators if name not in operators]
+            if unknown or opening.input not in self.readers:
+                missing = unknown[0] if unknown else opening.input
+                raise InputError(
+                    f"opening {opening.name} names {missing}, which is not there",
+                    hint="Name operators of the network, and a stream of it.",
                 )
 
     def _check_nodes(self) -> None:

@@ -190,4 +190,7 @@ def merged_units(problem: Problem, labels: Ints) -> Problem:
         ),
         sticky=sticky,
         pinned=pinned,
+        openings=tuple(
+            replace(opening, units=np.unique(labels[opening.units])) for opening in problem.openings
+        ),
     )

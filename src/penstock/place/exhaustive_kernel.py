@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.load.arrays import Floats, Ints
+from penstock.load.arrays import Flags, Floats, Ints
 from penstock.load.compiled import compiled
 from penstock.place.search_kernel import Rays, Weights, along, power, seen_from
 
@@ -61,11 +61,15 @@ def best_plan(
 
 @compiled
 def _put(unit: int, node: int, here: Ints, limits: Floats, weights: Weights) -> None:
-    """Adds a unit, and its streams to those that are already placed."""
-    rows, scales, starts, neighbours, streams, cpu, link = weights
+    """Adds a unit, its streams to those that are already placed, and what it opens there."""
+    rows, scales, starts, neighbours, streams, cpu, link, openings, opens = weights
     nodes, width = scales.shape[1], rows.shape[1]
     for k in range(width):
         limits[node, k] += rows[unit, k] * scales[0, node, k]
+    for opening in range(len(openings)):
+        if opens[unit, opening] and not _is_open(opening, node, here, opens):
+            for k in range(width):
+                limits[node, k] += openings[opening, k] * scales[0, node, k]
     for at in range(starts[unit], starts[unit + 1]):
         other, stream = here[neighbours[at]], streams[at]
         if other < 0 or other == node:
@@ -75,6 +79,14 @@ def _put(unit: int, node: int, here: Ints, limits: Floats, weights: Weights) -> 
                 limits[end, k] += cpu[stream, k] * scales[0, end, k]
                 limits[nodes + end, k] += link[stream, k] * scales[1, end, k]
             limits[2 * nodes, k] += link[stream, k] * scales[2, 0, k]
+
+
+@compiled
+def _is_open(opening: int, node: int, here: Ints, opens: Flags) -> bool:
+    found = False
+    for unit in range(len(here)):
+        found |= here[unit] == node and opens[unit, opening]
+    return bool(found)
 
 
 @compiled

@@ -6,18 +6,22 @@ nodes would stay outside the ideal set, nothing is lost by choosing one of them,
 cuts fewest streams is taken (ties: the first). Without fixed loads these are the nodes with no
 weight above 1; with them, with none above what they leave of the node, as a part of what they
 leave of all nodes. Otherwise the node whose hyperplane stays farthest from the lower bound of the
-rates is taken.
+rates is taken. What a node has to pay for its first unit of some kind (``Problem.openings``) counts
+with the unit there; of the nodes where nothing is lost, one that opens least is taken.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from penstock.load.arrays import Floats, Ints, sums_by
 from penstock.load.problem import UNPINNED, Problem
 from penstock.place.strategy import Strategy
+
+if TYPE_CHECKING:
+    from penstock.place.rod_kernel import Opened
 
 
 class Rod(Strategy):
@@ -42,6 +46,9 @@ def rod(problem: Problem) -> Ints:
     pinned = np.flatnonzero(assignment != UNPINNED)
     np.add.at(used, assignment[pinned], problem.rows[pinned])
     taken = sums_by(assignment[pinned], problem.fixed[pinned], nodes)
+    opened = _opened(problem, pinned)
+    used += opened.paid @ opened.rows
+    taken = taken + opened.paid @ opened.fixed
     free = placing_order(problem.full_rows)
     starts, neighbours = neighbour_lists(problem)
     assign(
@@ -52,12 +59,24 @@ def rod(problem: Problem) -> Ints:
         Fixed(
             np.array(problem.fixed), np.array(problem.capacities), taken, float(problem.ideal_room)
         ),
+        opened,
         starts,
         neighbours,
         assignment,
         np.ascontiguousarray(used.T),
     )
     return assignment
+
+
+def _opened(problem: Problem, pinned: Ints) -> Opened:
+    """The openings of a problem, those of pinned units paid."""
+    from penstock.place.rod_kernel import Opened
+
+    paid = np.zeros((len(problem.nodes), len(problem.openings)), dtype=np.bool_)
+    np.logical_or.at(paid, problem.pinned[pinned], problem.opens[pinned])
+    fixed = np.array([opening.fixed for opening in problem.openings], dtype=np.float64)
+    sizes = problem.opening_rows @ problem.rates + fixed
+    return Opened(np.array(problem.opening_rows), fixed, sizes, np.array(problem.opens), paid)
 
 
 def placing_order(rows: Floats) -> Ints:

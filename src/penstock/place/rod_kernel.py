@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from penstock.load.arrays import Floats, Ints
+from penstock.load.arrays import Flags, Floats, Ints
 from penstock.load.compiled import compiled
 
 ROUNDING = 1e-9
@@ -25,6 +25,20 @@ class Fixed(NamedTuple):
     ideal_room: float
 
 
+class Opened(NamedTuple):
+    """What nodes pay once for some of their units.
+
+    ``rows`` (k x d) and ``fixed`` are the openings' loads, ``sizes`` what they are at typical
+    rates; ``needed`` (m x k) says which units need which, ``paid`` (n x k) what nodes have so far.
+    """
+
+    rows: Floats
+    fixed: Floats
+    sizes: Floats
+    needed: Flags
+    paid: Flags
+
+
 @compiled
 def assign(
     order: Ints,
@@ -32,13 +46,14 @@ def assign(
     scales: Floats,
     low: Floats,
     fixed: Fixed,
+    opened: Opened,
     starts: Ints,
     neighbours: Ints,
     assignment: Ints,
     used: Floats,
 ) -> None:
-    """Places the units of ``order`` one by one; fills ``assignment``, ``used`` (d x n) and
-    ``fixed.taken``.
+    """Places the units of ``order`` one by one; fills ``assignment``, ``used`` (d x n),
+    ``fixed.taken`` and ``opened.paid``.
 
     ``scales`` (d x n) turn loads into weights; ``low`` is the lower bound in normalised space.
     ``neighbours[starts[j]:starts[j + 1]]`` are the units that share a stream with unit j.
@@ -50,27 +65,32 @@ def assign(
     taken = np.empty(nodes)
     room = np.empty(nodes)
     near = np.zeros(nodes, dtype=np.int64)
+    new_rows = np.zeros((width, nodes))
+    new_fixed = np.zeros(nodes)
+    new_size = np.zeros(nodes)
     bounded = low.max() > 0.0
-    has_fixed = fixed.units.max() > 0.0
+    has_fixed = fixed.units.max() > 0.0 or opened.fixed.sum() > 0.0
     for unit in order:
+        _open(unit, opened, new_rows, new_fixed, new_size)
         norms[:] = 0.0
         worst[:] = 0.0
         taken[:] = 0.0
         for i in range(nodes):
-            room[i] = 1.0 - (fixed.taken[i] + fixed.units[unit]) / fixed.capacities[i]
+            more = fixed.units[unit] + new_fixed[i]
+            room[i] = 1.0 - (fixed.taken[i] + more) / fixed.capacities[i]
         for k in range(width):
             load = rows[unit, k]
             for i in range(nodes):
-                weight = (used[k, i] + load) * scales[k, i]
+                weight = (used[k, i] + load + new_rows[k, i]) * scales[k, i]
                 norms[i] += weight * weight
                 worst[i] = max(worst[i], weight)
             if bounded:
                 for i in range(nodes):
-                    taken[i] += (used[k, i] + load) * scales[k, i] * low[k]
+                    taken[i] += (used[k, i] + load + new_rows[k, i]) * scales[k, i] * low[k]
         for at in range(starts[unit], starts[unit + 1]):
             if assignment[neighbours[at]] >= 0:
                 near[assignment[neighbours[at]]] += 1
-        chosen = _first_class(worst, room, fixed.ideal_room, near)
+        chosen = _first_class(worst, room, fixed.ideal_room, near, new_size)
         if chosen < 0:
             is_plain = not (bounded or has_fixed)
             chosen = _shortest(norms) if is_plain else _farthest(norms, room - taken)
@@ -78,18 +98,44 @@ def assign(
             if assignment[neighbours[at]] >= 0:
                 near[assignment[neighbours[at]]] = 0
         assignment[unit] = chosen
-        fixed.taken[chosen] += fixed.units[unit]
+        fixed.taken[chosen] += fixed.units[unit] + new_fixed[chosen]
         for k in range(width):
-            used[k, chosen] += rows[unit, k]
+            used[k, chosen] += rows[unit, k] + new_rows[k, chosen]
+        for opening in range(len(opened.fixed)):
+            opened.paid[chosen, opening] |= opened.needed[unit, opening]
 
 
 @compiled
-def _first_class(worst: Floats, room: Floats, ideal_room: float, near: Ints) -> int:
-    """Of the nodes that do not cut into the ideal set the one with most neighbours; -1 if none."""
-    chosen, most = -1, -1
+def _open(unit: int, opened: Opened, new_rows: Floats, new_fixed: Floats, new_size: Floats) -> None:
+    """What each node would have to pay for the first time with this unit."""
+    new_rows[:] = 0.0
+    new_fixed[:] = 0.0
+    new_size[:] = 0.0
+    for opening in range(len(opened.fixed)):
+        if not opened.needed[unit, opening]:
+            continue
+        for i in range(len(new_fixed)):
+            if not opened.paid[i, opening]:
+                new_fixed[i] += opened.fixed[opening]
+                new_size[i] += opened.sizes[opening]
+                for k in range(len(new_rows)):
+                    new_rows[k, i] += opened.rows[opening, k]
+
+
+@compiled
+def _first_class(
+    worst: Floats, room: Floats, ideal_room: float, near: Ints, new_size: Floats
+) -> int:
+    """Of the nodes that do not cut into the ideal set one that opens least; -1 if none.
+
+    Of several that one with most neighbours.
+    """
+    chosen, most, least = -1, -1, np.inf
     for i in range(len(worst)):
-        if worst[i] * ideal_room <= room[i] * (1.0 + ROUNDING) and near[i] > most:
-            chosen, most = i, near[i]
+        if worst[i] * ideal_room > room[i] * (1.0 + ROUNDING):
+            continue
+        if new_size[i] < least or (new_size[i] == least and near[i] > most):
+            chosen, most, least = i, near[i], new_size[i]
     return chosen
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from penstock.load.arrays import Floats, Ints
+from penstock.load.arrays import Flags, Floats, Ints
 from penstock.load.compiled import compiled
 
 
@@ -21,6 +21,8 @@ class Weights(NamedTuple):
     The last column of each is the part that no rate changes: the fixed load. ``scales`` turn each
     into weights: of CPUs, of links, of the network. The streams of unit u are at ``starts[u]`` to
     ``starts[u + 1]`` of ``streams``, and what is at their other ends, of ``neighbours``.
+    ``openings`` are rows of what a node pays once if it has units that need it; which ones do, is
+    in ``opens`` (units x openings).
     """
 
     rows: Floats
@@ -30,6 +32,8 @@ class Weights(NamedTuple):
     streams: Ints
     cpu: Floats
     link: Floats
+    openings: Floats
+    opens: Flags
 
 
 class Rays(NamedTuple):
@@ -122,16 +126,29 @@ def shift(
     a: int,
     b: int,
     nodes_of: Ints,
+    counts: Ints,
     weights: Weights,
     changed: Floats,
 ) -> None:
     """Adds to ``changed`` what moving ``unit`` from a to b does, and moves it in ``nodes_of``.
 
+    ``counts`` (nodes x openings) are how many units of each node need each opening, kept up too.
     ``changed`` holds the CPU row of a, that of b, the link rows of a and of b, and the row of the
     network.
     """
-    rows, scales, starts, neighbours, streams, cpu, link = weights
+    rows, scales, starts, neighbours, streams, cpu, link, openings, opens = weights
     width = rows.shape[1]
+    for opening in range(len(openings)):
+        if not opens[unit, opening]:
+            continue
+        counts[a, opening] -= 1
+        counts[b, opening] += 1
+        if counts[a, opening] == 0:
+            for k in range(width):
+                changed[0, k] -= openings[opening, k] * scales[0, a, k]
+        if counts[b, opening] == 1:
+            for k in range(width):
+                changed[1, k] += openings[opening, k] * scales[0, b, k]
     for k in range(width):
         changed[0, k] -= rows[unit, k] * scales[0, a, k]
         changed[1, k] += rows[unit, k] * scales[0, b, k]

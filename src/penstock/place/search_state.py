@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.load.arrays import Floats, Ints
+from penstock.load.arrays import Flags, Floats, Ints
 from penstock.load.compiled import compiled
 from penstock.load.feasible import fixed_shares
 from penstock.load.feasible import weights as weights_of
@@ -69,6 +69,8 @@ def search_of(problem: Problem, directions: Floats) -> Search:
         (np.arange(len(ends)) % max(1, len(arcs)))[order],
         np.hstack((arcs.cpu / 2, without_fixed)),
         np.hstack((arcs.bytes * 1.0 if limited else np.zeros(arcs.bytes.shape), without_fixed)),
+        np.column_stack((problem.opening_rows, [opening.fixed for opening in problem.openings])),
+        np.array(problem.opens),
     )
     ray = problem.ideal_room - float(problem.lower_point.sum())
     rays = Rays(np.append(problem.lower_point, 1.0), ray, np.array(directions))
@@ -91,6 +93,7 @@ class State:
         """Goes on from another plan."""
         self.plan = plan.copy()
         self._limits = _limits(self._search, plan)
+        self._counts = _counts(self._search.problem, plan)
         self.total = _measure(self._limits, self._search.rays, self._loads, self._top, self._who)
 
     @property
@@ -111,6 +114,7 @@ class State:
             2 if search.is_local else 5,
             np.array(search.problem.pinned),
             self.plan,
+            self._counts,
             self._limits,
             self._top,
             self._who,
@@ -125,6 +129,13 @@ class State:
             plan[unit] = node
             self.restart(plan)
         return int(looked)
+
+
+def _counts(problem: Problem, plan: Ints) -> Ints:
+    """How many units of each node need each opening."""
+    counts = np.zeros((len(problem.nodes), len(problem.openings)), dtype=np.int64)
+    np.add.at(counts, plan, problem.opens.astype(np.int64))
+    return counts
 
 
 def _limits(search: Search, plan: Ints) -> Floats:
@@ -178,6 +189,7 @@ def _best_change(
     kinds: int,
     pinned: Ints,
     plan: Ints,
+    counts: Ints,
     limits: Floats,
     top: Floats,
     who: Ints,
@@ -202,19 +214,30 @@ def _best_change(
         changed[0], changed[1] = limits[a], limits[b]
         changed[2], changed[3] = limits[nodes + a], limits[nodes + b]
         changed[4] = limits[2 * nodes]
-        shift(unit, a, b, tried, weights, changed)
+        shift(unit, a, b, tried, counts, weights, changed)
         if other >= 0:
             # The second move gives to a and takes from b: the same rows, the other way round.
             _turn(changed)
-            shift(other, b, a, tried, weights, changed)
+            shift(other, b, a, tried, counts, weights, changed)
             _turn(changed)
             tried[other] = b
+            _count(other, a, b, counts, weights.opens)
         tried[unit] = a
+        _count(unit, b, a, counts, weights.opens)
         if seen_from(changed[:kinds], rays, seen):
             found = value(a, b, seen[:kinds], top, who, rays.directions, best)
             if found > best:
                 best, chosen, partner = found, b, other
     return looked, chosen, partner if partner >= 0 else -1
+
+
+@compiled
+def _count(unit: int, a: int, b: int, counts: Ints, opens: Flags) -> None:
+    """Counts a unit as moved from a to b."""
+    for opening in range(counts.shape[1]):
+        if opens[unit, opening]:
+            counts[a, opening] -= 1
+            counts[b, opening] += 1
 
 
 @compiled

@@ -2,7 +2,9 @@
 
 Every fragment looks for rows once a round. If there are any, a batch of them takes its turn on the
 fragment's node and costs what a batch costs and what its rows cost; what comes of it is there for
-the fragments that read it when the batch is done. A fragment has one batch at a time: on a full
+the fragments that read it when the batch is done. Members of a bundle, which share an opening,
+have their batches together on each node: a round costs the opening, and each member's share; what
+comes of it is there when the whole round is done. A fragment has one batch at a time: on a full
 node rounds are missed and batches grow, so that what a batch costs is shared by more rows.
 
 ``penstock study prediction`` puts this model to the test against real nodes.
@@ -45,6 +47,26 @@ class _Rows:
             self.work_s = max(self.work_s, work_s)
 
 
+@dataclass(frozen=True)
+class _Shared:
+    """What a round of some fragments on one node costs however many they are."""
+
+    batch_s: float
+    row_s: float
+    round_s: float
+    fragments: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """A batch of a fragment, or a round of those that share an opening on a node."""
+
+    number: int
+    fragments: tuple[int, ...]
+    rows: tuple[_Rows, ...]
+    took_s: float
+
+
 @dataclass
 class _Batched:
     """A fragment at work: what a batch and a row cost it, where it is, what waits for it."""
@@ -56,8 +78,6 @@ class _Batched:
     node: int
     rows: _Rows
     readers: tuple[int, ...] = ()
-    is_under_way: bool = False
-    has_missed: bool = False
     is_suspended: bool = False
     rows_out: float = 0.0
     arrived: float = 0.0
@@ -65,15 +85,21 @@ class _Batched:
     busy_s: float = 0.0
     results: int = 0
     latency_s: float = 0.0
+    shared: int | None = None
+    is_in_batch: bool = False
+
+    def takes_part(self, node: int) -> bool:
+        """Whether it can have a part in a round of a node: it may still be in one elsewhere."""
+        return self.node == node and not self.is_suspended and not self.is_in_batch
 
 
 class MicroBatches:
     """Fragments on nodes in simulated time; can be balanced like a ``Simulation``.
 
     ``network`` has an operator for every fragment: its cost is that of a row, its fixed load that
-    of a batch every round. ``rounds_s`` says how long a round of each is. Latency is that of the
-    oldest row of a batch of results until it is out, as a running system tells it, so there is one
-    for every batch.
+    of a batch every round. ``rounds_s`` says how long a round of each is; those that share an
+    opening have rounds as short as the shortest of theirs. Latency is that of the oldest row of a
+    batch of results until it is out, as a running system tells it, so there is one for every batch.
 
     >>> from penstock.model.abstract import AbstractInput, AbstractNode, AbstractOperator
     >>> from penstock.sim.row_feeds import EvenRows
@@ -101,19 +127,46 @@ class MicroBatches:
         self._feed = feed
         self._hand_over = hand_over or HandOver()
         self._fragments = _fragments(network, assignment, rounds_s)
+        self._shared = _shared(network, self._fragments)
         self._outside_readers = [_readers(network, one.name) for one in network.inputs]
         self._queues: list[deque[int]] = [deque() for _ in network.nodes]
-        self._running: list[tuple[int, _Rows, float] | None] = [None] * len(network.nodes)
+        self._running: list[_Turn | None] = [None] * len(network.nodes)
         self._node_busy_s = np.zeros(len(network.nodes))
         self._arrived = np.zeros(len(network.inputs))
         self._pulled_s = 0.0
         self._latencies = _LatencySums()
         self._last = (0.0, 0, 0.0)
         self._due: list[tuple[float, int, int, int]] = []
+        self._under_way: set[int] = set()
+        self._missed: set[int] = set()
         # Nothing begins everything at the same moment.
         phases = np.random.default_rng([seed, 0xBA7C]).random(len(self._fragments))
         for number, one in enumerate(self._fragments):
-            self._plan(_ROUND, number, float(phases[number]) * one.round_s)
+            if one.shared is None:
+                self._plan(_ROUND, number, float(phases[number]) * one.round_s)
+        for at, shared in enumerate(self._shared):
+            phase = float(phases[shared.fragments[0]])
+            for node in range(len(network.nodes)):
+                self._plan(_ROUND, self._turn_of(at, node), phase * shared.round_s)
+
+    def _turn_of(self, shared: int, node: int) -> int:
+        """The number by which the rounds of an opening on a node wait for their turn."""
+        return len(self._fragments) + shared * len(self.network.nodes) + node
+
+    def _turn(self, number: int) -> tuple[_Shared | None, int, tuple[int, ...]]:
+        """Whose turn a number stands for: the opening, the node, and the fragments there."""
+        if number < len(self._fragments):
+            one = self._fragments[number]
+            return None, one.node, () if one.is_suspended else (number,)
+        at, node = divmod(number - len(self._fragments), len(self.network.nodes))
+        shared = self._shared[at]
+        here = (number for number in shared.fragments if self._fragments[number].takes_part(node))
+        return shared, node, tuple(here)
+
+    def _number_of(self, fragment: int) -> int:
+        """The number by which a fragment waits for its turn where it is."""
+        one = self._fragments[fragment]
+        return fragment if one.shared is None else self._turn_of(one.shared, one.node)
 
     @property
     def now_s(self) -> float:
@@ -126,7 +179,8 @@ class MicroBatches:
     @property
     def waiting(self) -> int:
         """Rows that wait for a batch or are in one."""
-        in_batches = sum(run[1].count for run in self._running if run is not None)
+        turns = (turn for turn in self._running if turn is not None)
+        in_batches = sum(rows.count for turn in turns for rows in turn.rows)
         return round(sum(one.rows.count for one in self._fragments) + in_batches)
 
     def advance(self, until_s: float) -> None:
@@ -186,9 +240,9 @@ class MicroBatches:
         for number in operators:
             one = self._fragments[number]
             one.is_suspended = True
-            if number in self._queues[one.node]:
+            if one.shared is None and number in self._queues[one.node]:
                 self._queues[one.node].remove(number)
-                one.is_under_way = False
+                self._under_way.discard(number)
         return self._hand_over.duration_s(len(operators), 0)
 
     def resume(self, operator: int, node: int) -> None:
@@ -196,57 +250,77 @@ class MicroBatches:
         one = self._fragments[operator]
         one.node, one.is_suspended = node, False
         self.moves += 1
-        if not one.is_under_way:
-            self._look(operator)
+        if self._number_of(operator) not in self._under_way:
+            self._look(self._number_of(operator))
 
     def _plan(self, kind: int, number: int, at_s: float) -> None:
         self.events += 1
         heapq.heappush(self._due, (at_s, self.events, kind, number))
 
     def _on_round(self, number: int) -> None:
-        one = self._fragments[number]
-        self._plan(_ROUND, number, self._now_s + one.round_s)
-        if one.is_under_way:
-            one.has_missed = True
-        elif not one.is_suspended:
+        shared, _, here = self._turn(number)
+        round_s = self._fragments[number].round_s if shared is None else shared.round_s
+        self._plan(_ROUND, number, self._now_s + round_s)
+        if number in self._under_way:
+            self._missed.add(number)
+        elif here:
             self._look(number)
 
     def _look(self, number: int) -> None:
-        """A fragment looks for rows, and waits for its node if there are any."""
-        one = self._fragments[number]
+        """Who has this turn looks for rows, and waits for the node if there are any."""
+        _, node, here = self._turn(number)
         self._pull()
-        if one.rows.count <= 0:
+        if not any(self._fragments[fragment].rows.count > 0 for fragment in here):
             return
-        one.is_under_way = True
-        self._queues[one.node].append(number)
-        if self._running[one.node] is None:
-            self._start(one.node)
+        self._under_way.add(number)
+        self._queues[node].append(number)
+        if self._running[node] is None:
+            self._start(node)
 
     def _start(self, node: int) -> None:
         """Begins the batch whose turn it is, with all rows that have come by now."""
         number = self._queues[node].popleft()
-        one = self._fragments[number]
+        shared, _, here = self._turn(number)
         self._pull()
-        rows, one.rows = one.rows, _Rows()
-        work_s = one.batch_s + rows.count * one.row_s
+        reading = [fragment for fragment in here if self._fragments[fragment].rows.count > 0]
+        taken: list[_Rows] = []
+        work_s = 0.0
+        for fragment in reading:
+            one = self._fragments[fragment]
+            rows, one.rows = one.rows, _Rows()
+            taken.append(rows)
+            one.is_in_batch = True
+            own_s = one.batch_s + rows.count * one.row_s
+            one.begun += 1
+            one.busy_s += own_s
+            work_s += own_s
+        if shared is not None and taken:
+            # Who has lagged has more of the same rows: those are read for all at once.
+            opening_s = shared.batch_s + shared.row_s * max(rows.count for rows in taken)
+            for fragment in reading:
+                self._fragments[fragment].busy_s += opening_s / len(reading)
+            work_s += opening_s
         took_s = work_s / self.network.nodes[node].cpu
-        one.begun += 1
-        one.busy_s += work_s
         self._node_busy_s[node] += took_s
-        self._running[node] = (number, rows, took_s)
+        self._running[node] = _Turn(number, tuple(reading), tuple(taken), took_s)
         self._plan(_DONE, node, self._now_s + took_s)
 
     def _on_done(self, node: int) -> None:
-        run = self._running[node]
-        assert run is not None
-        number, rows, took_s = run
-        one = self._fragments[number]
+        turn = self._running[node]
+        assert turn is not None
         self._running[node] = None
-        self._hand_on(one, rows, took_s)
-        one.is_under_way = False
-        if one.has_missed and not one.is_suspended:
-            one.has_missed = False
-            self._look(number)
+        for fragment, rows in zip(turn.fragments, turn.rows, strict=True):
+            self._fragments[fragment].is_in_batch = False
+            self._hand_on(self._fragments[fragment], rows, turn.took_s)
+        self._under_way.discard(turn.number)
+        if turn.number in self._missed and self._turn(turn.number)[2]:
+            self._missed.discard(turn.number)
+            self._look(turn.number)
+        for fragment in turn.fragments:
+            # One that has moved on meanwhile may have had its round there without it.
+            elsewhere = self._number_of(fragment)
+            if elsewhere != turn.number and elsewhere not in self._under_way:
+                self._look(elsewhere)
         if self._running[node] is None and self._queues[node]:
             self._start(node)
 
@@ -299,6 +373,19 @@ def _fragments(
                 _readers(network, operator.name),
             )
         )
+    return found
+
+
+def _shared(network: AbstractNetwork, fragments: Sequence[_Batched]) -> list[_Shared]:
+    """The openings of a network; tells the fragments which one is theirs."""
+    numbers = {operator.name: at for at, operator in enumerate(network.operators)}
+    found = []
+    for at, opening in enumerate(network.openings):
+        members = tuple(sorted(numbers[name] for name in opening.operators))
+        round_s = min(fragments[number].round_s for number in members)
+        found.append(_Shared(opening.fixed_cpu * round_s, opening.cost_s, round_s, members))
+        for number in members:
+            fragments[number].shared = at
     return found
 
 
