@@ -11,7 +11,13 @@ import pytest
 from control.made_up import NOW_S, dead, failed, move, node, running, told, unit
 from penstock.control.decisions import HEALTHY_AFTER_S, Assign, decide, may_start
 from penstock.control.records import MoveRecord, NodeRecord, UnitRecord
-from penstock.control.returning import AWAITED_AT_START_S, AWAITED_WITH_PINS_S, STEADY_AFTER_S
+from penstock.control.returning import (
+    AWAITED_AFTER_STANDSTILL_S,
+    AWAITED_AT_START_S,
+    AWAITED_WITH_PINS_S,
+    STEADY_AFTER_S,
+    Standstill,
+)
 
 A, B, C = node("a"), node("b"), node("c")
 
@@ -157,6 +163,32 @@ class TestAtTheStartOfTheSystem:
 
     def test_nor_for_a_node_that_dies_afterwards(self) -> None:
         assert decided([running("q", "b")], [A, dead("b")], began_s=NOW_S - 5) == [
+            "q to a: node b fell silent"
+        ]
+
+
+class TestAfterAStandstill:
+    """Nobody was heard: an idle node is back at once, one that has to stop its work later."""
+
+    LATE_S = NOW_S - AWAITED_AFTER_STANDSTILL_S
+
+    def given(self, ended_s: float, standstill: Standstill) -> list[str]:
+        nodes = [A, node("b", lease_until_s=ended_s)]
+        given = decide([running("q", "b")], nodes, [], NOW_S, 0.0, None, standstill)
+        return [told(one) for one in given]
+
+    def test_one_whose_lease_ended_in_it_is_waited_for(self) -> None:
+        ended_s = self.LATE_S - 1
+        assert self.given(ended_s, Standstill(ended_s - 5, self.LATE_S + 0.1)) == []
+
+    def test_but_not_for_long(self) -> None:
+        ended_s = self.LATE_S - 1
+        assert self.given(ended_s, Standstill(ended_s - 5, self.LATE_S)) == [
+            "q to a: node b fell silent"
+        ]
+
+    def test_nor_one_that_was_silent_before(self) -> None:
+        assert self.given(NOW_S - 9, Standstill(NOW_S - 9, NOW_S - 1)) == [
             "q to a: node b fell silent"
         ]
 

@@ -31,7 +31,7 @@ from penstock.control.records import (
     SubmissionKind,
     UnitRecord,
 )
-from penstock.control.returning import BringBack
+from penstock.control.returning import STANDSTILL_S, BringBack, Standstill
 from penstock.control.set_aside import (
     is_news,
     letters_answer,
@@ -86,6 +86,8 @@ class Controller:
         self._told_slow: set[str] = set()
         self._told_aside: dict[str, Mapping[str, Any]] | None = None
         self._began_s = catalog.now_s() if began_s is None else began_s
+        self._decided_s: float | None = None
+        self._standstill: Standstill | None = None
 
     def system(self) -> System:
         """What the system is made of."""
@@ -455,11 +457,19 @@ class Controller:
         with self._assigning:
             self._decide()
 
+    def _notice_standstill(self, now_s: float) -> None:
+        decided_s, self._decided_s = self._decided_s, now_s
+        if decided_s is not None and now_s - decided_s >= STANDSTILL_S:
+            self._standstill = Standstill(decided_s, now_s)
+            log.warning("nothing was seen of the system for %.1f s", now_s - decided_s)
+
     def _decide(self) -> None:
         units, nodes = self._catalog.units(), self._catalog.nodes()
         moves, now_s = self._catalog.moves(open_only=True), self._catalog.now_s()
+        self._notice_standstill(now_s)
         wiring = tree_wiring(nodes, self.system())
-        for instruction in decide(units, nodes, moves, now_s, self._began_s, wiring):
+        given = (units, nodes, moves, now_s, self._began_s, wiring, self._standstill)
+        for instruction in decide(*given):
             match instruction:
                 case Assign():
                     self._assign(instruction)

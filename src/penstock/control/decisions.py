@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from penstock.control.node_choice import NodeChoice
 from penstock.control.records import MoveRecord, NodeRecord, UnitRecord
-from penstock.control.returning import BringBack, bring_back, is_awaited
+from penstock.control.returning import BringBack, Standstill, bring_back, is_awaited
 from penstock.place.tree_placing import TreeWiring
 
 RESTARTS_AT_MOST = 3
@@ -73,11 +73,13 @@ def decide(
     now_s: float,
     began_s: float = -math.inf,
     wiring: TreeWiring | None = None,
+    standstill: Standstill | None = None,
 ) -> list[Instruction]:
     """What to do now; linear in units, nodes and moves, but for the choice of nodes.
 
     ``began_s`` is when whoever decides has begun to: nodes that were away then may be starting.
-    ``wiring`` is what flows where, if the nodes form a tree.
+    ``wiring`` is what flows where, if the nodes form a tree. ``standstill`` is the last time in
+    which nothing was seen.
     """
     alive = {node.name: node for node in nodes if node.is_alive(now_s)}
     by_name = {unit.name: unit for unit in units}
@@ -94,7 +96,9 @@ def decide(
             done += _advanced(move, by_name[move.unit], alive, now_s)
     known = {node.name: node for node in nodes}
     open_to_all = [
-        unit for unit in units if unit.name in free and not is_awaited(unit, known, now_s, began_s)
+        unit
+        for unit in units
+        if unit.name in free and not is_awaited(unit, known, now_s, began_s, standstill)
     ]
     choice = NodeChoice(_load(units, alive), alive, wiring, units, open_to_all)
     for unit in choice.in_order(open_to_all):

@@ -136,8 +136,9 @@ class NodeState:
         Linear in the units of the catalog after it was read, and in those of the node otherwise.
         """
         self._out = []
+        self.lease.pass_time(now_s)
         if self.lease.is_over(now_s):
-            self._give_up("its lease ran out")
+            self._give_up(f"its lease ran out: {self.lease.why_not_renewed(now_s)}")
         match event:
             case AskedToLeave():
                 self._on_asked_to_leave()
@@ -169,6 +170,7 @@ class NodeState:
     # The lease.
 
     def _on_lease(self, event: LeaseBegun | Occupied | LeaseRenewed, now_s: float) -> None:
+        why = self.lease.why_not_renewed(now_s)
         if not self.lease.is_answer(event.number):
             return
         match event:
@@ -178,13 +180,13 @@ class NodeState:
             case LeaseRenewed(_, asked_s, True):
                 self.lease.prolong(asked_s)
             case LeaseRenewed():
-                self._give_up("its lease had run out")
+                self._give_up(f"its lease had run out: {why}")
             case Occupied() if self.lease.has_been_held:
                 self._is_replaced = True
                 text = f"node {self.name} ends: another process has become this node"
                 self._out.append(LogWarning(self._next_number(), text))
         if self.lease.is_over(now_s):
-            self._give_up("its lease ran out")
+            self._give_up(f"its lease ran out: {why}")
 
     def _give_up(self, why: str) -> None:
         """Stops everything at once: others may be running it already."""

@@ -17,6 +17,10 @@ AWAITED_WITH_PINS_S = 60.0
 """How long what is pinned waits for a node that falls silent."""
 STEADY_AFTER_S = 30.0
 """How long a node must have been up without a break before anything goes back to it."""
+STANDSTILL_S = 2.0
+"""When nothing was seen for so long, nodes may have stood still as well, and be well."""
+AWAITED_AFTER_STANDSTILL_S = 10.0
+"""How long a node is waited for whose lease ended then: it stops what it runs and joins again."""
 RETURNS_AT_MOST = 3
 RETURNS_AT_ONCE = 2
 
@@ -30,13 +34,32 @@ class BringBack:
     reason: str
 
 
+@dataclass(frozen=True)
+class Standstill:
+    """A time in which whoever decides saw nothing: it, or the whole machine, did not go on."""
+
+    from_s: float
+    until_s: float
+
+    def may_hide(self, lease_until_s: float, now_s: float) -> bool:
+        """Whether a node lost its lease in it and has not had the time to join again."""
+        was_lost = self.from_s < lease_until_s <= self.until_s + STANDSTILL_S
+        return was_lost and now_s < self.until_s + AWAITED_AFTER_STANDSTILL_S
+
+
 def is_awaited(
-    unit: UnitRecord, nodes: Mapping[str, NodeRecord], now_s: float, began_s: float
+    unit: UnitRecord,
+    nodes: Mapping[str, NodeRecord],
+    now_s: float,
+    began_s: float,
+    standstill: Standstill | None = None,
 ) -> bool:
     """Whether a unit waits for its node to come up, instead of going to another.
 
     All wait for a node that was away at ``began_s``: it may have been stopped with the whole system
-    and be starting with it. What is pinned waits for its node whenever that falls silent.
+    and be starting with it. So they do, for a moment, for one that nobody could hear in a
+    standstill: an idle node joins again sooner than one with work, and would be given all of it.
+    What is pinned waits for its node whenever that falls silent.
 
     >>> b = NodeRecord("b", 1, 1 << 30, lease_until_s=100.0)
     >>> pinned = UnitRecord("q", "fragment", 1, "b", 1, pinned="b")
@@ -49,6 +72,8 @@ def is_awaited(
         return False
     if node.lease_until_s <= began_s:
         return now_s < began_s + AWAITED_AT_START_S
+    if standstill is not None and standstill.may_hide(node.lease_until_s, now_s):
+        return True
     return node.name == unit.pinned and now_s < node.lease_until_s + AWAITED_WITH_PINS_S
 
 

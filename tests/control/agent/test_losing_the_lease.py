@@ -34,7 +34,7 @@ def test_one_that_cannot_renew_it_stops_and_comes_back(
     assert worker.running == {"peaks": 1}
     assert record(catalog).incarnation != former
     assert worker.story[:3] == ["start peaks 1", "stop peaks 1 at once", "start peaks 1"]
-    assert node.warnings == ["node a stops its units: its lease ran out"]
+    assert node.warnings == ["node a stops its units: its lease ran out: it could not be renewed"]
 
 
 def test_one_that_waits_for_the_catalog_notices_the_time(
@@ -46,10 +46,24 @@ def test_one_that_waits_for_the_catalog_notices_the_time(
     node.held = lambda one: isinstance(one, RenewLease | ReadCatalog | JoinSystem)
     node.settle(LEASE_S)
     assert worker.running == {}
+    why = "its lease ran out: the catalog has not answered for "
+    assert node.warnings[0].startswith(f"node a stops its units: {why}")
     node.held = lambda _: False
     node.settle()
     assert worker.running == {"peaks": 1}
     assert record(catalog).incarnation != former
+
+
+def test_one_that_stood_still_says_so(
+    catalog: TroubledCatalog, worker: ToyWorker, node: SteppedNode
+) -> None:
+    give(catalog, "peaks", "a")
+    node.settle()
+    node.clock.now_s += LEASE_S
+    node.settle()
+    assert worker.story[:3] == ["start peaks 1", "stop peaks 1 at once", "start peaks 1"]
+    stood_still = f"this process stood still for {LEASE_S + 0.1:.1f} s"
+    assert node.warnings == [f"node a stops its units: its lease ran out: {stood_still}"]
 
 
 def test_a_renewal_that_comes_too_late_is_none(
@@ -79,7 +93,8 @@ def test_a_start_under_way_ends_before_it_joins_again(
         worker.before.clear()
         node.held = lambda one: isinstance(one, StopUnit | RenewLease)
         node.settle(LEASE_S + 1)
-        assert node.warnings == ["node a stops its units: its lease ran out"]
+        why = "its lease ran out: the catalog has not answered for "
+        assert node.warnings[0].startswith(f"node a stops its units: {why}")
         assert not any(isinstance(one, JoinSystem) for one in node.to_do)
 
     worker.before["start"] = lose

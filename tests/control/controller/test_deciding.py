@@ -11,6 +11,8 @@ from control.made_up import AMI
 from control.toys import TroubledCatalog, once, raising
 from penstock.control.controller import Controller, MoveRequest, tick_always
 from penstock.control.home import Home
+from penstock.control.records import NodeRecord
+from penstock.control.returning import AWAITED_AFTER_STANDSTILL_S
 from penstock.errors import UnreachableError
 from waiting import until
 
@@ -22,6 +24,23 @@ def test_new_units_are_given_to_nodes(controller: Controller, catalog: TroubledC
     assert story(catalog)[1:] == ["assign peaks: new", "assign readings: new"]
     controller.tick()
     assert len(story(catalog)) == 3
+
+
+def test_nothing_is_taken_from_a_node_that_could_not_be_heard(
+    ami: Controller, catalog: TroubledCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The whole machine stood still; who has nothing to stop is back first."""
+    ami.tick()
+    woke_s = catalog.now_s() + 1_000
+    monkeypatch.setattr(catalog, "now_s", lambda: woke_s)
+    catalog.join(NodeRecord("b", 1, 1 << 30, "b-2", lease_until_s=woke_s + 60))
+    ami.tick()
+    assert {unit.node for unit in catalog.units()} == {"a"}
+    for after_s in range(1, int(AWAITED_AFTER_STANDSTILL_S) + 1):
+        assert {unit.node for unit in catalog.units()} == {"a"}
+        monkeypatch.setattr(catalog, "now_s", lambda now_s=woke_s + after_s: now_s)
+        ami.tick()
+    assert {unit.node for unit in catalog.units()} == {"b"}, "one that never came back"
 
 
 def test_two_who_decide_at_once_do_no_harm(
