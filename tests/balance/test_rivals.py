@@ -6,7 +6,8 @@ from hypothesis import given
 from balance.worlds import series_of, worlds
 from laws import tried
 from penstock.balance import rivals
-from penstock.balance.policies import POLICIES, decide
+from penstock.balance.deciding import decide
+from penstock.balance.policies import policies
 from penstock.balance.situation import Situation, Thresholds
 from penstock.bench.plain.pairs import PairsWorld
 
@@ -62,7 +63,7 @@ def test_every_policy_leaves_pinned_operators_and_finds_homes() -> None:
     start = np.array([0] * 10 + [1] * 8 + [-1] * 2)
     movable = np.arange(20) % 4 != 0
     situation = Situation.of(loads, start, [1.0] * 4, movable)
-    for policy in POLICIES:
+    for policy in policies():
         after = decide(policy, situation, rng).assignment
         pinned = ~movable & (start >= 0)
         assert (after[pinned] == start[pinned]).all(), policy

@@ -9,7 +9,7 @@ import numpy as np
 
 from control.asking import served
 from control.made_up import AMI
-from penstock.balance.policies import decide
+from penstock.balance.deciding import decide
 from penstock.balance.situation import Situation
 from penstock.cli.explaining_move import move_text
 from penstock.control.answer_models import MoveAnswer

@@ -9,7 +9,8 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def _printed(page: str) -> list[str]:
-    (block,) = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.S)
+    text = (DOCS / page).read_text(encoding="utf-8")
+    block = re.findall(r"```python\n(.*?)```", text, re.S)[0]
     out = StringIO()
     with redirect_stdout(out):
         exec(compile(block, page, "exec"), {})

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from penstock.balance.global_correlation import global_correlation
 from penstock.balance.guards import Guards
-from penstock.balance.policies import POLICIES, global_correlation
+from penstock.balance.policies import policies
 from penstock.errors import InputError
 from penstock.sim.arrivals import Alternating, Steady
 from penstock.sim.balancing import BalancedSystem, Balancing
@@ -76,7 +77,7 @@ def test_the_same_seed_gives_the_same_moves() -> None:
     assert runs[0].simulation.latencies().sum_s == runs[1].simulation.latencies().sum_s
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", [*policies()])
 def test_every_policy_runs_in_the_loop(policy: str) -> None:
     system = _system(Balancing(policy=policy))
     system.advance(25)

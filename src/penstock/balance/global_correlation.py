@@ -10,7 +10,9 @@ from numpy.typing import ArrayLike
 from penstock.balance.dealing import deal_out
 from penstock.balance.improvement import candidates, improve
 from penstock.balance.members import Cluster, clustered
+from penstock.balance.plan import MovePlan, move_plan
 from penstock.balance.rounds import ONE_WAY, balance_round
+from penstock.balance.situation import HOMELESS, Situation, Thresholds
 from penstock.errors import InputError
 from penstock.load.arrays import Flags, Floats, Ints
 from penstock.load.series import LoadSeries, load_series
@@ -55,6 +57,24 @@ def global_assignment(
     balance_round(cluster, ONE_WAY, 0.0, 0.0, np.zeros(loads.operators))
     _raise_correlations(cluster, theta, out_of_time)
     return cluster.assignment
+
+
+def global_correlation(
+    situation: Situation,
+    thresholds: Thresholds | None = None,
+    out_of_time: Callable[[], bool] | None = None,
+) -> MovePlan:
+    """The plan that deals out a situation's operators afresh, whatever has to move for it."""
+    limits = thresholds or Thresholds()
+    assignment = global_assignment(
+        situation.series,
+        situation.capacities,
+        assignment=situation.assignment,
+        movable=situation.free | (situation.assignment == HOMELESS),
+        theta=limits.theta,
+        out_of_time=out_of_time,
+    )
+    return move_plan("global", situation, assignment)
 
 
 def _checked_capacities(capacities: ArrayLike) -> Floats:

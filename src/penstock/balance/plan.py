@@ -8,7 +8,8 @@ from itertools import groupby
 
 import numpy as np
 
-from penstock.balance.situation import Situation
+from penstock.balance.situation import HOMELESS, Situation
+from penstock.errors import InputError
 from penstock.load.arrays import Floats, Ints
 from penstock.load.correlation import deviations, least_mean_deviation, mean_pair_correlation
 
@@ -89,6 +90,13 @@ class MovePlan:
 
 def move_plan(policy: str, situation: Situation, assignment: Ints) -> MovePlan:
     """The plan that turns a situation into an assignment: only operators whose node changes."""
+    outside = np.flatnonzero((assignment < HOMELESS) | (assignment >= situation.nodes))
+    if outside.size:
+        raise InputError(
+            f"policy {policy} put operator {outside[0]} on node {assignment[outside[0]]}; there "
+            f"are {situation.nodes}, counted from 0",
+            hint=f"The policy {policy} has to be mended.",
+        )
     movers = np.flatnonzero(assignment != situation.assignment)
     if not movers.size:
         return MovePlan(policy, situation, ())

@@ -1,96 +1,207 @@
-"""The policies by name: one function from a situation to a plan."""
+"""The policies by name: ours, and those that other packages bring along.
+
+A package brings one along by an entry point of the group ``penstock.policies`` that names its
+class; see ``docs/balancing.md``. What a policy needs is loaded when it plans: its loops are
+compiled, which takes a while, and many only ask which policies there are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from penstock.balance import pairwise, rivals
-from penstock.balance.domains import in_domains
-from penstock.balance.global_correlation import global_assignment
-from penstock.balance.grouping import in_groups
-from penstock.balance.plan import MovePlan, move_plan
-from penstock.balance.scope import Scope
-from penstock.balance.situation import HOMELESS, Situation, Thresholds
+from penstock.balance.policy import Policy
+from penstock.balance.situation import Situation, Thresholds
 from penstock.errors import InputError, listed, suggestion
+from penstock.model.brought import with_brought
 
-OutOfTime = Callable[[], bool]
-Policy = Callable[[Situation, Thresholds, np.random.Generator], MovePlan]
+if TYPE_CHECKING:
+    from penstock.balance.plan import MovePlan
+
+GROUP = "penstock.policies"
 
 
-def global_correlation(
-    situation: Situation,
-    thresholds: Thresholds | None = None,
-    out_of_time: OutOfTime | None = None,
-) -> MovePlan:
+class OneWay(Policy):
+    """From the heavier node of a pair to the lighter, best score first (COR-BAL)."""
+
+    name = "one-way"
+
+    def plan(
+        self, situation: Situation, thresholds: Thresholds, rng: np.random.Generator
+    ) -> MovePlan:
+        from penstock.balance.pairwise import one_way
+
+        return one_way(situation, thresholds)
+
+
+class Redistribution(Policy):
+    """Both nodes of a pair are emptied and dealt out afresh (COR-RE)."""
+
+    name = "redistribution"
+
+    def plan(
+        self, situation: Situation, thresholds: Thresholds, rng: np.random.Generator
+    ) -> MovePlan:
+        from penstock.balance.pairwise import redistribution
+
+        return redistribution(situation, thresholds)
+
+
+class SelectiveExchange(Policy):
+    """One-way, then single operators change sides (COR-SE)."""
+
+    name = "selective-exchange"
+
+    def plan(
+        self, situation: Situation, thresholds: Thresholds, rng: np.random.Generator
+    ) -> MovePlan:
+        from penstock.balance.pairwise import selective_exchange
+
+        return selective_exchange(situation, thresholds)
+
+
+class ImprovedRedistribution(Policy):
+    """Redistribution, also of balanced pairs that are about to be overloaded (COR-RE-IMP)."""
+
+    name = "improved-redistribution"
+
+    def plan(
+        self, situation: Situation, thresholds: Thresholds, rng: np.random.Generator
+    ) -> MovePlan:
+        from penstock.balance.pairwise import improved_redistribution
+
+        return improved_redistribution(situation, thresholds)
+
+
+class ImprovedSelectiveExchange(Policy):
+    """Selective exchange, also of balanced pairs that are about to be overloaded (COR-SE-IMP)."""
+
+    name = "improved-selective-exchange"
+
+    def plan(
+        self, situation: Situation, thresholds: Thresholds, rng: np.random.Generator
+    ) -> MovePlan:
+        from penstock.balance.pairwise import improved_selective_exchange
+
+        return improved_selective_exchange(situation, thresholds)
+
+
+class Correlation(ImprovedSelectiveExchange):
+    """The one to begin with."""
+
+    name = "correlation"
+
+
+class GlobalCorrelation(Policy):
     """All afresh by correlation, whatever has to move for it (COR-GLB)."""
-    limits = thresholds or Thresholds()
-    assignment = global_assignment(
-        situation.series,
-        situation.capacities,
-        assignment=situation.assignment,
-        movable=situation.free | (situation.assignment == HOMELESS),
-        theta=limits.theta,
-        out_of_time=out_of_time,
-    )
-    return move_plan("global", situation, assignment)
+
+    name = "global"
+
+    def plan(
+        self, situation: Situation, thresholds: Thresholds, rng: np.random.Generator
+    ) -> MovePlan:
+        from penstock.balance.global_correlation import global_correlation
+
+        return global_correlation(situation, thresholds)
 
 
-def no_moves(situation: Situation) -> MovePlan:
+class LargestLoadFirst(Policy):
+    """From the heavier node of a pair to the lighter, the largest operator first (LLF-BAL)."""
+
+    name = "largest-load-first"
+
+    def plan(
+        self, situation: Situation, thresholds: Thresholds, rng: np.random.Generator
+    ) -> MovePlan:
+        from penstock.balance.rivals import largest_load_first
+
+        return largest_load_first(situation, thresholds)
+
+
+class RandomSelection(Policy):
+    """From the heavier node of a pair to the lighter, in random order (RAND-BAL)."""
+
+    name = "random"
+
+    def plan(
+        self, situation: Situation, thresholds: Thresholds, rng: np.random.Generator
+    ) -> MovePlan:
+        from penstock.balance.rivals import random_selection
+
+        return random_selection(situation, rng, thresholds)
+
+
+class GlobalLargestLoadFirst(Policy):
+    """All afresh: the largest operator first, each to the least loaded node (LLF-GLB)."""
+
+    name = "global-largest-load-first"
+
+    def plan(
+        self, situation: Situation, thresholds: Thresholds, rng: np.random.Generator
+    ) -> MovePlan:
+        from penstock.balance.rivals import global_largest_load_first
+
+        return global_largest_load_first(situation)
+
+
+class GlobalRandom(Policy):
+    """All afresh: in random order, each to the least loaded node (RAND-GLB)."""
+
+    name = "global-random"
+
+    def plan(
+        self, situation: Situation, thresholds: Thresholds, rng: np.random.Generator
+    ) -> MovePlan:
+        from penstock.balance.rivals import global_random
+
+        return global_random(situation, rng)
+
+
+class Off(Policy):
     """Everything stays; only operators whose node has left get a new one."""
-    return move_plan("off", situation, pairwise.settled(situation).assignment)
+
+    name = "off"
+
+    def plan(
+        self, situation: Situation, thresholds: Thresholds, rng: np.random.Generator
+    ) -> MovePlan:
+        from penstock.balance.pairwise import settled
+        from penstock.balance.plan import move_plan
+
+        return move_plan("off", situation, settled(situation).assignment)
 
 
-POLICIES: Mapping[str, Policy] = {
-    "correlation": lambda now, limits, _: pairwise.improved_selective_exchange(now, limits),
-    "one-way": lambda now, limits, _: pairwise.one_way(now, limits),
-    "redistribution": lambda now, limits, _: pairwise.redistribution(now, limits),
-    "selective-exchange": lambda now, limits, _: pairwise.selective_exchange(now, limits),
-    "improved-redistribution": lambda now, limits, _: pairwise.improved_redistribution(now, limits),
-    "improved-selective-exchange": lambda now, limits, _: pairwise.improved_selective_exchange(
-        now, limits
-    ),
-    "global": lambda now, limits, _: global_correlation(now, limits),
-    "largest-load-first": lambda now, limits, _: rivals.largest_load_first(now, limits),
-    "random": lambda now, limits, rng: rivals.random_selection(now, rng, limits),
-    "global-largest-load-first": lambda now, _, __: rivals.global_largest_load_first(now),
-    "global-random": lambda now, _, rng: rivals.global_random(now, rng),
-    "off": lambda now, _, __: no_moves(now),
-}
+OWN: tuple[type[Policy], ...] = (
+    Correlation,
+    OneWay,
+    Redistribution,
+    SelectiveExchange,
+    ImprovedRedistribution,
+    ImprovedSelectiveExchange,
+    GlobalCorrelation,
+    LargestLoadFirst,
+    RandomSelection,
+    GlobalLargestLoadFirst,
+    GlobalRandom,
+    Off,
+)
 
 
-def decide(
-    policy: str,
-    situation: Situation,
-    rng: np.random.Generator,
-    thresholds: Thresholds | None = None,
-    scope: Scope | None = None,
-    turn: int = 0,
-) -> MovePlan:
-    """What a policy does about a situation.
-
-    ``turn`` numbers the decisions: with every other one the borders between domains shift.
-
-    >>> situation = Situation.of([[0.3, 0.3], [0.2, 0.2], [0.2, 0.2]], [0, 0, 0], [1.0, 1.0])
-    >>> plan = decide("one-way", situation, np.random.default_rng(0))
-    >>> [(move.operator, move.target, round(move.load, 3)) for move in plan.moves]
-    [(0, 1, 0.3)]
-    """
-    known, limits, whole = policy_named(policy), thresholds or Thresholds(), scope or Scope()
-
-    def plain(now: Situation) -> MovePlan:
-        return known(now, limits, rng)
-
-    def in_all(now: Situation) -> MovePlan:
-        return in_groups(now, whole.lightest, plain) if whole.lightest else plain(now)
-
-    return in_domains(situation, whole.domain, in_all, turn) if whole.domain else in_all(situation)
+def policies(brought: Iterable[EntryPoint] = ()) -> Mapping[str, type[Policy]]:
+    """Our policies and those that entry points name, by name; raises where one is not fit."""
+    return with_brought(Policy, OWN, brought)  # type: ignore[type-abstract]
 
 
-def policy_named(name: str) -> Policy:
-    """The policy called ``name``."""
-    if name not in POLICIES:
-        hint = f"There are {listed(POLICIES)}. {suggestion(name, POLICIES)}".strip()
+def policy_called(name: str) -> type[Policy]:
+    """The policy of that name, our own or brought along."""
+    own = policies()
+    if name in own:
+        return own[name]
+    known = policies(entry_points(group=GROUP))
+    if name not in known:
+        hint = f"There are {listed(known)}. {suggestion(name, known)}".strip()
         raise InputError(f"no balancing policy {name}", hint=hint)
-    return POLICIES[name]
+    return known[name]

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from enum import Enum
+from functools import partial
 from math import isinf
 from typing import Any, NamedTuple, TypeVar
 
 from penstock.balance.guards import Guards
+from penstock.balance.policies import policy_called
+from penstock.balance.policy import Policy
 from penstock.balance.scope import Scope
 from penstock.balance.situation import Thresholds
 from penstock.errors import InputError, PenstockError, listed, suggestion
@@ -16,7 +20,7 @@ from penstock.model.settings import Setting, Settings
 
 Plain = str | float | int | bool | None
 """A value as JSON and the command line have it; None for no limit."""
-Part = TypeVar("Part", Thresholds, Guards, Scope, "BalanceSettings")
+Part = TypeVar("Part")
 
 
 @dataclass(frozen=True)
@@ -24,8 +28,9 @@ class BalanceSettings:
     """How a system is balanced, as ``balance:`` in a deployment file says.
 
     Loads are series of ``samples`` means over ``sample_s`` each, up to now. A plan that is not
-    there after ``planning_s`` is not carried out.
+    there after ``planning_s`` is not carried out. ``own`` are settings that only the policy has.
 
+    >>> from penstock.model.settings import settings_of
     >>> chosen = BalanceSettings.of(settings_of({"policy": "one-way", "every": "5s"}))
     >>> chosen.every_s, chosen.as_written()["cooldown"]
     (5.0, '30s')
@@ -40,6 +45,7 @@ class BalanceSettings:
     thresholds: Thresholds = field(default_factory=Thresholds)
     guards: Guards = field(default_factory=lambda: Guards(cooldown_s=30.0, patience=2))
     scope: Scope = field(default_factory=Scope)
+    own: Settings = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("every_s", "sample_s", "planning_s"):
@@ -51,34 +57,43 @@ class BalanceSettings:
 
     @classmethod
     def of(cls, written: Settings) -> BalanceSettings:
-        """The settings somebody wrote; raises what is wrong with them, and where it stands."""
-        given = {key: _read(key, setting) for key, setting in written.items()}
-        whole = _changed(cls(), _OWN, given, written)
+        """The settings somebody wrote; raises what is wrong with them, and where it stands.
+
+        What only a policy can know is taken as it is: see :meth:`checked`.
+        """
+        common = {key: setting for key, setting in written.items() if key in KEYS}
+        given = {key: _read(key, setting) for key, setting in common.items()}
+        whole = _changed(cls(), _COMMON, given, written)
         return replace(
             whole,
             thresholds=_changed(whole.thresholds, _THRESHOLDS, given, written),
             guards=_changed(whole.guards, _GUARDS, given, written),
             scope=_changed(whole.scope, _SCOPE, given, written),
+            own={key: setting for key, setting in written.items() if key not in KEYS},
         )
 
     @classmethod
     def checked(cls, written: Settings) -> BalanceSettings:
-        """As :meth:`of`, and there is such a policy."""
+        """As :meth:`of`; there is such a policy, and it has these settings of its own."""
         found = cls.of(written)
-        if found.policy != "off":
-            # Only now: what compiles the policies takes seconds to load.
-            from penstock.balance.policies import policy_named
-
-            try:
-                policy_named(found.policy)
-            except PenstockError as error:
-                raise _placed(error, written["policy"]) from None
+        try:
+            policy_called(found.policy)
+        except PenstockError as error:
+            raise _placed(error, written["policy"]) from None
+        found.make_policy()
         return found
+
+    def make_policy(self) -> Policy:
+        """The policy with its own settings; raises what is wrong with them, and where it stands."""
+        kind = policy_called(self.policy)
+        keys = own_keys(kind)
+        given = {key: _read(key, setting, keys) for key, setting in self.own.items()}
+        return _changed(kind(), keys, given, self.own)
 
     def as_written(self) -> dict[str, Plain]:
         """All settings under the keys that people write, read back as the same."""
         parts: tuple[tuple[object, Mapping[str, _Key]], ...] = (
-            (self, _OWN),
+            (self, _COMMON),
             (self.thresholds, _THRESHOLDS),
             (self.guards, _GUARDS),
             (self.scope, _SCOPE),
@@ -87,7 +102,7 @@ class BalanceSettings:
             key: _plain(getattr(part, known.field), known)
             for part, keys in parts
             for key, known in keys.items()
-        }
+        } | {key: _shown_as(setting.value) for key, setting in self.own.items()}
 
 
 def _text(value: object) -> str:
@@ -131,7 +146,7 @@ class _Key(NamedTuple):
     read: Callable[[object], Any]
 
 
-_OWN = {
+_COMMON = {
     "policy": _Key("policy", _text),
     "every": _Key("every_s", _duration_s),
     "samples": _Key("samples", _whole),
@@ -146,18 +161,58 @@ _GUARDS = {
     "most_load": _Key("most_load", _number),
 }
 _SCOPE = {"domain": _Key("domain", _domain), "lightest": _Key("lightest", _number)}
-KEYS: Mapping[str, _Key] = {**_OWN, **_THRESHOLDS, **_GUARDS, **_SCOPE}
+KEYS: Mapping[str, _Key] = {**_COMMON, **_THRESHOLDS, **_GUARDS, **_SCOPE}
 
 
-def _read(key: str, setting: Setting) -> object:
+def own_keys(kind: type[Policy]) -> dict[str, _Key]:
+    """The settings that a policy has beside the common ones: the fields of a dataclass.
+
+    A time in seconds is a field that ends in ``_s``; people write it as a duration.
+    """
+    usual: Any = kind()
+    if not is_dataclass(usual):
+        return {}
+    return {
+        one.name.removesuffix("_s"): _Key(one.name, _reader(one.name, getattr(usual, one.name)))
+        for one in fields(usual)
+    }
+
+
+def _reader(name: str, usual: object) -> Callable[[object], Any]:
+    """What reads a setting like the usual one."""
+    if isinstance(usual, bool):
+        return _flag
+    if isinstance(usual, float):
+        return _duration_s if name.endswith("_s") else _number
+    if isinstance(usual, Enum):
+        return partial(_choice, type(usual))
+    return _count if isinstance(usual, int) else _text
+
+
+def _choice(kind: type[Enum], value: object) -> Enum:
+    known = [str(one.value) for one in kind]
+    if str(value) not in known:
+        raise InputError(f"{value}", hint=f"There are {listed(known)}.")
+    return kind(str(value))
+
+
+def _count(value: object) -> int:
+    number = _number(value)
+    if not number.is_integer():
+        raise InputError(f"{value}", hint="Give a whole number.")
+    return int(number)
+
+
+def _read(key: str, setting: Setting, own: Mapping[str, _Key] | None = None) -> object:
     """The value of a setting; None where nothing is said."""
-    if key not in KEYS:
-        hint = f"There are {listed(KEYS)}. {suggestion(key, KEYS)}".strip()
+    known = KEYS if own is None else {**KEYS, **own}
+    if key not in known:
+        hint = f"There are {listed(known)}. {suggestion(key, known)}".strip()
         raise setting.unknown(f"balance has no setting {key}", hint)
     if setting.value is None:
         return None
     try:
-        return KEYS[key].read(setting.value)
+        return known[key].read(setting.value)
     except InputError as error:
         raise setting.unfit(f"{key} of balance is {error.what}", error.hint) from None
 
@@ -170,7 +225,7 @@ def _changed(
         if given.get(key) is not None:
             changed: dict[str, Any] = {known.field: given[key]}
             try:
-                part = replace(part, **changed)
+                part = replace(part, **changed)  # type: ignore[type-var]
             except PenstockError as error:
                 raise _placed(error, written[key]) from None
     return part
@@ -189,12 +244,17 @@ def _plain(value: Any, key: _Key) -> Plain:
     return plain
 
 
+def _shown_as(value: object) -> Plain:
+    return value if isinstance(value, str | float | int | bool | None) else str(value)
+
+
 DEFAULT = BalanceSettings()
 
 
 def balance_words(settings: BalanceSettings) -> str:
     """What a person has to know of it in a line.
 
+    >>> from penstock.model.settings import settings_of
     >>> balance_words(BalanceSettings.of(settings_of({"policy": "one-way", "patience": "3"})))
     'one-way, every 10s, patience 3'
     """
@@ -203,7 +263,7 @@ def balance_words(settings: BalanceSettings) -> str:
     usual = DEFAULT.as_written()
     own = settings.as_written()
     named = ("policy", "every")
-    others = [key for key in own if key not in named and own[key] != usual[key]]
+    others = [key for key in own if key not in named and own[key] != usual.get(key)]
     said = [f"{key} {_shown(own[key])}" for key in others]
     return ", ".join([settings.policy, f"every {own['every']}", *said])
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from penstock.balance.policies import policy_named
+from penstock.balance.policies import policy_called
 from penstock.balance.settings import BalanceSettings
 from penstock.errors import InputError, UsageError, listed, suggestion
 from penstock.feeds.rates import known_rates
@@ -94,7 +94,7 @@ class Simulated:
 def simulate_file(request: SimulationRequest, progress: Callable[[float], None]) -> Simulated:
     """Runs what was asked for; ``progress`` is told the share that is done."""
     subject = subject_of(request)
-    policy_named(subject.policy)
+    policy_called(subject.policy)
     arrivals = arrivals_of(subject.network, request)
     start = _placed(subject, request.seed)
     system = BalancedSystem(

@@ -210,7 +210,7 @@ def _may_move(record: UnitRecord, unit: Unit | None) -> bool:
 
 def _planned(question: _Question, rng: np.random.Generator) -> MovePlan:
     # Only now: what compiles the policies takes seconds to load.
-    from penstock.balance.policies import decide
+    from penstock.balance.deciding import decide
 
     settings = question.settings
     limits, scope = settings.thresholds, settings.scope

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from importlib.metadata import EntryPoint
 
 from penstock.errors import InputError, listed, suggestion
+from penstock.model.brought import with_brought
 from penstock.place.clustering import ClusteredRod
 from penstock.place.connected import Connected
 from penstock.place.correlated import GlobalCorrelation
@@ -42,32 +43,7 @@ OWN: tuple[type[Strategy], ...] = (
 
 def strategies(brought: Iterable[EntryPoint] = ()) -> Mapping[str, type[Strategy]]:
     """Our strategies and those that entry points name, by name; raises where one is not fit."""
-    known: dict[str, type[Strategy]] = {one.name: one for one in OWN}
-    for entry in brought:
-        found = _loaded(entry)
-        if found.name in known:
-            raise InputError(
-                f"two strategies are called {found.name}; the second is {entry.value}",
-                hint="Rename it, or uninstall the package that brings it.",
-            )
-        known[found.name] = found
-    return known
-
-
-def _loaded(entry: EntryPoint) -> type[Strategy]:
-    try:
-        found = entry.load()
-    except (ImportError, AttributeError) as error:
-        raise InputError(
-            f"the strategy {entry.name} cannot be loaded from {entry.value}: {error}",
-            hint="Mend or uninstall the package that brings it.",
-        ) from None
-    if not (isinstance(found, type) and issubclass(found, Strategy) and hasattr(found, "name")):
-        raise InputError(
-            f"the strategy {entry.name} is {entry.value}, which is no named Strategy class",
-            hint="Subclass penstock.place.strategy.Strategy and give it a name.",
-        )
-    return found
+    return with_brought(Strategy, OWN, brought)  # type: ignore[type-abstract]
 
 
 def strategy_called(name: str, known: Mapping[str, type[Strategy]]) -> type[Strategy]:

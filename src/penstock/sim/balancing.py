@@ -9,9 +9,9 @@ from typing import Protocol
 
 import numpy as np
 
+from penstock.balance.deciding import decide
 from penstock.balance.guards import Guards, GuardState, guarded, rested
 from penstock.balance.plan import Move, MovePlan
-from penstock.balance.policies import decide
 from penstock.balance.scope import Scope
 from penstock.balance.situation import Situation, Thresholds
 from penstock.errors import InputError

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from penstock.balance.deciding import decide
 from penstock.balance.plan import balance_of
-from penstock.balance.policies import decide
 from penstock.balance.situation import Situation
 from penstock.load.arrays import Floats, Ints
 from penstock.model.abstract import AbstractInput, AbstractNetwork, AbstractNode, AbstractOperator

@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from penstock.balance.deciding import decide
 from penstock.balance.hierarchy.settings import HierarchySettings
-from penstock.balance.policies import POLICIES, decide
+from penstock.balance.policies import policies
 from penstock.balance.situation import HOMELESS, Situation
 from penstock.kernels.exact_sum import merge_sums, sum_values
 from penstock.kernels.member_state import open_state
@@ -88,7 +89,7 @@ def use_every_loop() -> None:
     loads = rng.uniform(0.1, 0.4, (len(nodes), 6))
     mean_pair_correlation(loads)
     situation = Situation.of(loads, nodes, [1.0, 1.0, 1.0])
-    for policy in POLICIES:
+    for policy in policies():
         decide(policy, situation, rng)
     for organisation in ORGANISATIONS:
         compare(cut_table(replace(_CHAINS, broadcast=Broadcast(organisation, 1.0))))
