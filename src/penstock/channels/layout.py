@@ -56,6 +56,14 @@ class StateLayout:
         """What a fragment keeps: its checkpoint, its state, how far it is."""
         return self.fragments / name
 
+    def groups(self, join: str) -> Path:
+        """Where the parts of a join say who owns which group."""
+        return self.fragment(join) / "groups"
+
+    def runs(self, fragment: str) -> Path:
+        """Where the sorted runs of a join lie, all of which can be made again."""
+        return self.fragment(fragment) / "runs"
+
     def stream(self, name: str) -> Path:
         """What the intake of a stream keeps."""
         return self.path / "streams" / name

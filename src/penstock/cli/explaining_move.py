@@ -32,10 +32,23 @@ def move_text(move: MoveAnswer) -> str:
     ]
     lines += [f"  failed: {move.error}"] * bool(move.error)
     numbers = move.numbers
+    if "groups" in numbers:
+        return "\n".join([*lines, *_group_lines(numbers), *_time_lines(move, {})])
     if move.by == "balancer":
         lines += _balance_lines(move, numbers)
     lines += _time_lines(move, numbers.get("spent") or numbers.get("phases", {}))
     return "\n".join(lines)
+
+
+def _group_lines(numbers: Mapping[str, Any]) -> list[str]:
+    groups = ", ".join(map(str, numbers["groups"]))
+    lines = [f"  groups {groups} of the join {numbers['join']}, to its part {numbers['part']}"]
+    for name, report in numbers.get("parts", {}).items():
+        lines.append(
+            f"    {name}  {report['occupancy']:.0%} full, {report['busy']:.0%} busy, "
+            f"{report['groups']} groups"
+        )
+    return lines
 
 
 def _balance_lines(move: MoveAnswer, numbers: Mapping[str, Any]) -> list[str]:

@@ -336,12 +336,18 @@ def status(
     tree: Annotated[
         bool, typer.Option("--tree", help="Draw the tree of nodes, with what they use and run.")
     ] = False,
+    joins: Annotated[
+        bool, typer.Option("--joins", help="Show the parts of joins and their groups instead.")
+    ] = False,
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> None:
     """Show how every fragment is doing, and the latest moves."""
     if tree:
         _tree_status(connected(home), json)
+        return
+    if joins:
+        _join_status(connected(home), json)
         return
     if devices:
         _device_status(connected(home), json)
@@ -445,6 +451,17 @@ def _operator_status(client: Client, json: bool) -> None:
     _print_table(heads, rows, "nothing has been measured yet")
 
 
+def _join_status(client: Client, json: bool) -> None:
+    from penstock.cli.join_text import join_lines
+
+    found = client.joins()
+    if json:
+        _print_json(found)
+        return
+    for text in join_lines(found):
+        _print_line(text)
+
+
 def _number(value: float | None, digits: int = 1) -> str:
     return "" if value is None else f"{value:,.{digits}f}"
 
@@ -513,15 +530,17 @@ def _json_line(one: EventRecord) -> str:
 
 
 def move(
-    fragment: Annotated[str, typer.Argument(metavar="FRAGMENT")],
+    fragment: Annotated[
+        str, typer.Argument(metavar="FRAGMENT", help="A fragment, or groups: [dim]pairs:3,7[/dim]")
+    ],
     node: Annotated[str, typer.Argument(metavar="NODE")],
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Move a fragment to another node, while it runs."""
+    """Move a fragment, or groups of a join, to another node, while it runs."""
     client = connected(home)
     done = client.await_move(client.move(fragment, node).id)
-    if done.state == "done":
+    if done.state == "done" and "groups" not in done.numbers:
         done = client.await_pause(done.id)
     if json:
         _print_json(done)

@@ -59,7 +59,7 @@ class SubmitRequest(ApiModel):
 
 
 class FragmentMove(ApiModel):
-    """A fragment that is to run on another node."""
+    """A fragment, or groups of a join such as ``pairs:3,7``, that is to be on another node."""
 
     fragment: str
     node: str
@@ -174,8 +174,36 @@ class OperatorAnswer(ApiModel):
     cost_us: float | None
 
 
+class PartAnswer(ApiModel):
+    """A part of a join: the groups it owns, those on their way to it, and how it fares.
+
+    ``occupancy`` is how full it is of rows that it has not read, from 0 to 1; ``rows_held`` are the
+    rows in its windows and ``bytes_held`` the runs made of them.
+    """
+
+    fragment: str
+    node: str | None
+    groups: list[int]
+    arriving: list[int]
+    occupancy: float
+    rows_in_per_s: float
+    rows_held: int
+    bytes_held: int
+    has_ended: bool
+
+
+class JoinAnswer(ApiModel):
+    """A join in parts; ``moved`` of its groups are not where they were at first, or were away."""
+
+    name: str
+    spread: int | Literal["auto"]
+    groups: int
+    moved: int
+    parts: list[PartAnswer]
+
+
 class MoveAnswer(ApiModel):
-    """A fragment or an intake on its way, how far it has come, and who wanted it.
+    """A fragment, an intake or groups of a join on the way, how far, and who wanted it.
 
     ``numbers`` is what the decision rests on, and what the time was spent on. ``pause_s`` is how
     long nobody worked on it.

@@ -26,6 +26,7 @@ from penstock.control.answer_models import (
     DroppedAnswer,
     FragmentAnswer,
     FragmentMove,
+    JoinAnswer,
     KeptAnswer,
     LetterAnswer,
     MoveAnswer,
@@ -54,6 +55,7 @@ from penstock.control.catalog import Catalog
 from penstock.control.controller import Controller, MoveRequest
 from penstock.control.door import Door
 from penstock.control.home import Home
+from penstock.control.join_answers import joins_answer
 from penstock.control.pages import PAGE_POLICY, api_page
 from penstock.control.records import EventRecord
 from penstock.control.refusals import REFUSALS, REFUSED_TEXTS
@@ -181,6 +183,10 @@ def _add_reading(app: FastAPI, home: Home, catalog: Catalog, controller: Control
     @app.get("/api/balance", summary="How the system is balanced, and who said so")
     def balance() -> BalanceAnswer:
         return balance_answer(catalog)
+
+    @app.get("/api/joins", summary="Joins in parts: who owns which groups, and how parts fare")
+    def joins() -> list[JoinAnswer]:
+        return joins_answer(controller.groups, catalog, home.state)
 
     @app.get("/api/moves", summary="The latest moves, oldest first")
     def moves(last: Annotated[int, Query(ge=1, le=1_000)] = 50) -> list[MoveAnswer]:

@@ -68,14 +68,19 @@ def decided(
     made = _Late(system, submission, heads)
     if start == "start":
         again = {made.again_name(name): made.again(name) for name in heads if heads[name].next}
-        fragments = {unit.name: made.from_start(unit) for unit in units if unit.fragment}
+        fragments = {unit.name: made.from_start(unit) for unit in units if _counts(unit)}
     else:
         made.check_times(units)
         again = {}
         decide = made.from_oldest if start == "oldest" else made.from_now
-        fragments = {unit.name: decide(unit) for unit in units if unit.fragment}
+        fragments = {unit.name: decide(unit) for unit in units if _counts(unit)}
     late = {name: one for name, one in fragments.items() if one != FIRST}
     return Begun(start, late, again)
+
+
+def _counts(unit: Unit) -> bool:
+    """Whether a unit may have to leave out rows; the parts of a join have done so for all of it."""
+    return unit.fragment is not None and unit.fragment.gathers is None
 
 
 def _looked_at(system: System, submission: int) -> Iterable[str]:
@@ -194,7 +199,7 @@ class _Late:
         if maker.fragment is None:
             return WHOLE
         inputs = {upstream: self._since(upstream, known) for upstream in maker.reads}
-        return streams_since(maker.fragment.operators, inputs).get(stream, WHOLE)
+        return streams_since(maker.fragment.operators, inputs).get(maker.fragment.output, WHOLE)
 
     def from_oldest(self, unit: Unit) -> Beginning:
         """Later than every row that channels do not hold any more."""
@@ -209,7 +214,8 @@ class _Late:
             maker = self._makers[stream]
             inputs = {upstream: self._kept_since(upstream) for upstream in maker.reads}
             operators = maker.fragment.operators if maker.fragment else ()
-            return streams_since(operators, inputs).get(stream, WHOLE)
+            output = maker.fragment.output if maker.fragment else stream
+            return streams_since(operators, inputs).get(output, WHOLE)
         own, gone = self._own_since(stream), self._heads[stream].latest
         # What is gone has been given, so it lies after what the stream itself counts after.
         return self._after(stream, {**own.whole, **gone}) if gone else own
@@ -220,7 +226,9 @@ class _Late:
         if fragment is None:
             return WHOLE
         inputs = {name: one.since for name, one in fragment.beginning.inputs.items()}
-        return streams_since(fragment.operators, inputs).get(stream, WHOLE)
+        if fragment.gathers is not None:
+            return self._own_since(next(iter(self._makers[stream].reads)))
+        return streams_since(fragment.operators, inputs).get(fragment.output, WHOLE)
 
     def _event_time(self, stream: str, since: Since) -> list[int]:
         column = self._makers[stream].network.shapes[stream].event_time

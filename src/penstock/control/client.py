@@ -15,6 +15,7 @@ from penstock.control.answer_models import (
     BalanceAnswer,
     FragmentAnswer,
     FragmentMove,
+    JoinAnswer,
     KeptAnswer,
     LetterAnswer,
     LoginCode,
@@ -50,6 +51,7 @@ _BALANCE = TypeAdapter(BalanceAnswer)
 _FRAGMENTS = TypeAdapter(list[FragmentAnswer])
 _KEPT = TypeAdapter(KeptAnswer)
 _LETTERS = TypeAdapter(list[LetterAnswer])
+_JOINS = TypeAdapter(list[JoinAnswer])
 _MOVE = TypeAdapter(MoveAnswer)
 _MOVES = TypeAdapter(list[MoveAnswer])
 _NODES = TypeAdapter(list[NodeAnswer])
@@ -131,6 +133,10 @@ class Client:
     def operators(self) -> list[OperatorAnswer]:
         """Every operator: its rows, and its cost by estimate."""
         return self._told(_OPERATORS, "GET", "/api/operators")
+
+    def joins(self) -> list[JoinAnswer]:
+        """Joins in parts: who owns which groups, and how parts fare."""
+        return self._told(_JOINS, "GET", "/api/joins")
 
     def moves(self, last: int) -> list[MoveAnswer]:
         """The latest moves, oldest first."""

@@ -20,6 +20,7 @@ from penstock.control.beginning import decided, newest, oldest
 from penstock.control.catalog import Catalog
 from penstock.control.cost_memory import COSTS, CostMemory
 from penstock.control.decisions import Assign, ChangeMove, Forgive, Reroute, decide
+from penstock.control.group_moves import BETWEEN, GroupMoves
 from penstock.control.home import Home
 from penstock.control.live_tree import check_attached, check_plan, tree_wiring
 from penstock.control.placing import planned_nodes
@@ -81,6 +82,7 @@ class Controller:
         self._asking = threading.Lock()
         self._assigning = threading.Lock()
         self._costs = CostMemory(home.path / COSTS)
+        self.groups = GroupMoves(catalog, home.state, self.system)
         self._noted_s = self._looked_s = self._timed_s = 0.0
         self._slow: set[str] = set()
         self._told_slow: set[str] = set()
@@ -155,9 +157,8 @@ class Controller:
         self._check_nodes(units)
         check_attached(self._catalog.nodes(), system, number)
         _check_engines(units)
-        planned = self._kept_to_tree(
-            system, units, self._planned(system.deployments[number], units)
-        )
+        wished = self._planned(system.deployments[number], units)
+        planned = self._kept_to_tree(system, units, {**wished, **self._parts_apart(units)})
         made = [
             UnitRecord(
                 unit.name,
@@ -246,6 +247,13 @@ class Controller:
         fragments = [unit for unit in units if unit.fragment is not None]
         pinned = {unit.name: unit.on for unit in fragments if unit.on is not None}
         return place_in_tree(wiring, [one.name for one in fragments], places, pinned, planned)
+
+    def _parts_apart(self, units: Sequence[Unit]) -> Mapping[str, str]:
+        """A node for every part of a join: each another one, as far as there are nodes."""
+        now_s = self._catalog.now_s()
+        alive = sorted(node.name for node in self._catalog.nodes() if node.is_alive(now_s))
+        parts = [unit.fragment.part for unit in units if unit.fragment and unit.fragment.part]
+        return {part.id: alive[(part.number - 1) % len(alive)] for part in parts if alive}
 
     def estimates(self) -> Mapping[str, OperatorEstimate]:
         """What the fragments of the system have cost so far, as far as that is known."""
@@ -391,15 +399,20 @@ class Controller:
             time.sleep(0.05)
 
     def _forget(self, unit: Unit) -> None:
-        output = unit.fragment.output if unit.fragment else unit.name
-        self.channel(output).drop()
+        self.channel(unit.gives).drop()
         for folder in StateLayout(self._home.state).of_unit(unit.name):
             shutil.rmtree(folder, ignore_errors=True)
 
     def move(self, wishes: Sequence[MoveRequest]) -> tuple[MoveRecord, ...]:
         """Begins the moves of one plan; raises, and begins none, if one of them makes no sense."""
+        of_groups = [wish for wish in wishes if BETWEEN in wish.unit]
         with self._assigning:
-            return self._moved(wishes)
+            moved = self._moved([wish for wish in wishes if wish not in of_groups])
+            given = (
+                self.groups.begin(wish.unit, wish.node, wish.reason, wish.numbers)
+                for wish in of_groups
+            )
+            return (*moved, *given)
 
     def _moved(self, wishes: Sequence[MoveRequest]) -> tuple[MoveRecord, ...]:
         units = {unit.name: unit for unit in self._catalog.units()}
@@ -456,6 +469,7 @@ class Controller:
         """Looks at the system and carries out what has to be decided now."""
         with self._assigning:
             self._decide()
+            self.groups.tick()
 
     def _notice_standstill(self, now_s: float) -> None:
         decided_s, self._decided_s = self._decided_s, now_s
@@ -467,6 +481,7 @@ class Controller:
         units, nodes = self._catalog.units(), self._catalog.nodes()
         moves, now_s = self._catalog.moves(open_only=True), self._catalog.now_s()
         self._notice_standstill(now_s)
+        moves = tuple(move for move in moves if not move.is_of_groups)
         wiring = tree_wiring(nodes, self.system())
         given = (units, nodes, moves, now_s, self._began_s, wiring, self._standstill)
         for instruction in decide(*given):

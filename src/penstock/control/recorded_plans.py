@@ -63,7 +63,7 @@ def plan_text(system: System, submission: int) -> str:
         )
         for unit in mine
     )
-    offered = (system.streams[unit.gives] for unit in mine if unit.again is None)
+    offered = (system.streams[unit.gives] for unit in mine if unit.is_offered)
     return encode_plan(SubmissionPlan(system.deployments[submission], tuple(units), tuple(offered)))
 
 

@@ -142,7 +142,7 @@ class UnitRecord:
 
 @dataclass(frozen=True)
 class MoveRecord:
-    """A unit on its way from one node to another, and how far it has come.
+    """A unit, or groups of a join, on the way from one node to another, and how far that is.
 
     ``numbers`` is what the decision rests on. ``pause_s`` is the time in which nobody worked on the
     unit: from the moment its former owner stopped until the new one got through its first batch.
@@ -170,6 +170,11 @@ class MoveRecord:
         """Who wanted it."""
         found = self.numbers.get("by")
         return found if found in ("balancer", "failover", "return", "tree") else "people"
+
+    @property
+    def is_of_groups(self) -> bool:
+        """Whether groups of a join move, and not a unit."""
+        return "groups" in self.numbers
 
 
 @dataclass(frozen=True)

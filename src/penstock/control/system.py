@@ -8,9 +8,10 @@ from functools import cached_property
 from pathlib import Path
 
 from penstock.control.records import Submission, UnitKind
+from penstock.control.spreading import spread_fragment
 from penstock.errors import InputError
 from penstock.lang.deployment import offered_streams, parse_deployment, parse_single_query
-from penstock.model.beginnings import FIRST, Reread
+from penstock.model.beginnings import Reread
 from penstock.model.fragments import Fragment
 from penstock.model.network import Deployment, Network
 from penstock.model.operators import Input, Operator
@@ -47,7 +48,13 @@ class Unit:
     @property
     def gives(self) -> str:
         """The channel it fills."""
-        return self.fragment.output if self.fragment else self.name
+        return self.fragment.channel if self.fragment else self.name
+
+    @property
+    def is_offered(self) -> bool:
+        """Whether what it gives is a stream that others can read."""
+        is_part = self.fragment is not None and self.fragment.part is not None
+        return self.again is None and not is_part
 
     @property
     def is_retimed(self) -> bool:
@@ -220,10 +227,14 @@ class _Copying:
         if maker is None or maker.fragment is None:
             self._names[name] = name
             return name
-        for read in maker.fragment.inputs:
+        fragment = maker.fragment
+        if fragment.gathers is not None:
+            # Every part of a join has the operators of the whole.
+            fragment = self._system.makers[maker.reads[0]].fragment or fragment
+        for read in fragment.inputs:
             if self.stream(read) == read:
                 self.streams[read] = self._system.streams[read]
-        for operator in maker.fragment.operators:
+        for operator in fragment.operators:
             self._copy(operator)
         return self._names[name]
 
@@ -250,8 +261,9 @@ def _units(
     network, number = deployment.network, submission.id
     begun = submission.begun
     fragments = [
-        replace(one, is_read=True, beginning=begun.fragments.get(one.name, FIRST))
-        for one in fuse(network)
+        replace(fragment, is_read=True)
+        for fused in fuse(network)
+        for fragment in spread_fragment(network, fused, begun.fragments)
     ]
     read = {name for fragment in fragments for name in fragment.inputs}
     intakes = [
@@ -315,5 +327,5 @@ def _written_node(network: Network, fragment: Fragment) -> str | None:
 
 def _offered(network: Network, units: Mapping[str, Unit]) -> dict[str, Stream]:
     """The streams that later submissions can read: all that are in a channel."""
-    names = [unit.gives for unit in units.values() if unit.again is None]
+    names = [unit.gives for unit in units.values() if unit.is_offered]
     return {stream.name: stream for stream in offered_streams(network, names)}

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from penstock.errors import InputError
+from penstock.kernels.gather_plan import GatherPlan
 from penstock.kernels.join_plan import JoinPlan
 from penstock.kernels.planning import LightPlan, plan_fragment
 from penstock.kernels.window_plan import NotLight
@@ -33,6 +34,8 @@ def choose_engine(
     Refused if one asks for light and kernels cannot run the fragment that gives its result.
     ``default`` is what those get who do not ask.
     """
+    if not fragment.is_whole:
+        return _choose_for_part(fragment)
     behind = network.queries_behind[fragment.output]
     asked = {query.name: query.engine for query in behind if query.engine}
     native = [name for name, engine in asked.items() if engine == "native"]
@@ -63,9 +66,22 @@ def choose_engine(
     return EngineChoice("light", _what(planned), planned)
 
 
+def _choose_for_part(fragment: Fragment) -> EngineChoice:
+    """Only kernels know parts; whether they can run them was looked at when they were planned."""
+    planned = plan_fragment(fragment)
+    if isinstance(planned, NotLight):
+        raise InputError(
+            f"{fragment.name} cannot be a part of a join: {planned.reason}",
+            hint="Leave spread out of its query's join.",
+        )
+    return EngineChoice("light", _what(planned), planned)
+
+
 def _what(plan: LightPlan) -> str:
     if isinstance(plan, JoinPlan):
-        return "a join of two streams"
+        return "a join of two streams" if plan.part is None else "a part of a join of two streams"
+    if isinstance(plan, GatherPlan):
+        return "the results of a join's parts"
     what = "sessions" if isinstance(plan.window, SessionWindow) else "windows"
     return f"{what} over one stream"
 

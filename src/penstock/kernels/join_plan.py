@@ -35,6 +35,7 @@ from penstock.model.beginnings import (
 from penstock.model.expressions import Column, Expression, columns_of, to_sql
 from penstock.model.fragments import Fragment
 from penstock.model.operators import Filter, Input, JoinKind, Map, Operator, WindowJoin
+from penstock.model.parts import Part
 from penstock.model.schema import Schema, Shape
 from penstock.model.types import DataType
 from penstock.model.windows import TimeBound
@@ -111,7 +112,7 @@ class JoinPlan:
 
     ``condition`` limits which pairs count, beyond keys and times. ``after`` are the operators
     behind the join, over ``joined``. With ``is_finished_by_spark`` Spark computes these, and the
-    condition, which is then the first of them.
+    condition, which is then the first of them. With ``part`` only that part's groups are joined.
     """
 
     name: str
@@ -124,6 +125,7 @@ class JoinPlan:
     after: tuple[Operator, ...]
     output: Shape
     is_finished_by_spark: bool = False
+    part: Part | None = None
 
     @property
     def sides(self) -> tuple[PlannedSide, PlannedSide]:
@@ -143,7 +145,8 @@ class JoinPlan:
         residual = None
         if self.condition is not None and not self.is_finished_by_spark:
             residual = partial(_meets, self.condition, self.joined)
-        return JoinTerms(left, right, self.bound, self.kind, residual)
+        groups = 1 if self.part is None else self.part.spread.groups
+        return JoinTerms(left, right, self.bound, self.kind, residual, groups)
 
     def finish(self, joined: pa.Table) -> pa.Table:
         """What the operators behind the join make of joined rows."""
@@ -213,7 +216,7 @@ class _Planning:
         output = (after[-1] if after else join).output
         plan = JoinPlan(
             self._fragment.name, sides[0], sides[1], join.bound, join.join, condition, joined,
-            after, output, is_spark,
+            after, output, is_spark, self._fragment.part,
         )  # fmt: skip
         try:
             plan.terms  # noqa: B018 - building them is the check

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from penstock.model.beginnings import FIRST, Beginning
 from penstock.model.operators import Operator, SqlWrite
+from penstock.model.parts import ChannelId, JoinSpread, Part
 from penstock.model.schema import checked_name
 
 
@@ -16,7 +17,8 @@ class Fragment:
     ``inputs`` are the streams it reads from outside or from other fragments; ``output`` is the
     stream it gives, ``queries`` the queries whose result that is, ``writes`` what puts it into
     databases. ``is_read`` says that other fragments read it through a channel. ``beginning`` says
-    since when it counts.
+    since when it counts. With ``part`` it is one of several parts, each with a channel of its own;
+    with ``gathers`` it is what makes one stream of the channels of such parts.
     """
 
     name: str
@@ -27,9 +29,21 @@ class Fragment:
     queries: tuple[str, ...] = ()
     is_read: bool = False
     beginning: Beginning = FIRST
+    part: Part | None = None
+    gathers: JoinSpread | None = None
 
     def __post_init__(self) -> None:
         checked_name(self.name, "fragment")
+
+    @property
+    def channel(self) -> ChannelId:
+        """The channel it fills, if others read it."""
+        return ChannelId(self.output) if self.part is None else self.part.channel
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is its only part."""
+        return self.part is None and self.gathers is None
 
     @property
     def stateful(self) -> bool:

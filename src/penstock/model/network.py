@@ -13,6 +13,7 @@ from penstock.model.engines import EngineName, JoinWay
 from penstock.model.node_tree import tree_of
 from penstock.model.operators import Operator
 from penstock.model.partition_groups import PartitionGroups
+from penstock.model.parts import JoinSpread
 from penstock.model.retime import Retime, keeps_order, no_order
 from penstock.model.schema import Shape, checked_name
 from penstock.model.settings import Settings
@@ -32,7 +33,8 @@ class Query:
 
     ``text`` is the SQL it was written as, if it was. No sink means that others read it. With
     ``groups`` its result is kept in groups by key, so that readers can share it. ``engine`` is how
-    it is to be run, and ``join`` how the streams behind it are to be joined, if that is said.
+    it is to be run, and ``join`` how the streams behind it are to be joined, if that is said;
+    ``spread`` to how many nodes.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Query:
     groups: PartitionGroups | None = None
     engine: EngineName | None = None
     join: JoinWay | None = None
+    spread: JoinSpread | None = None
 
     def __post_init__(self) -> None:
         checked_name(self.name, "query")

@@ -47,6 +47,11 @@ class FragmentFolder:
         """Where the sorted runs of a join lie, all of which can be made again."""
         return self.path / "runs"
 
+    @property
+    def groups(self) -> Path:
+        """Where the parts of a join say who owns which group."""
+        return self.path / "groups"
+
     def engine(self, choice: EngineName) -> EngineName:
         """How the fragment is run: as it was when it first ran, now by ``choice`` if never."""
         path = self.path / "engine"

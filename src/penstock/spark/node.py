@@ -337,7 +337,7 @@ class Node:
     def _sinks(self, running: NativeRun) -> list[BatchSink]:
         fragment = running.fragment
         if fragment.is_read:
-            channel = self._state.channel(fragment.output)
+            channel = self._state.channel(fragment.channel)
             running.output = Writer(channel, running.epoch, self._options.retained_rows)
         last = fragment.operators[-1] if fragment.operators else None
         if isinstance(last, Retime) and running.output is not None:
@@ -348,10 +348,12 @@ class Node:
     def _to_readers(self, running: NativeRun) -> list[BatchSink]:
         fragment, sinks = running.fragment, list[BatchSink]()
         if running.output is not None:
-            groups = running.network.groups(fragment.output)
+            is_part = fragment.part is not None
+            # Readers see what gathers the parts; only there groups by key are of use.
+            groups = None if is_part else running.network.groups(fragment.output)
             shape = running.network.shapes[fragment.output]
             times = tuple(one.column for one in shape.times) if shape.watermarked else ()
-            sinks.append(ChannelSink(running.output, groups, times))
+            sinks.append(ChannelSink(running.output, groups, times, may_go_back=is_part))
         return sinks
 
     def _delivering(self, running: NativeRun) -> list[BatchSink]:

@@ -108,6 +108,7 @@ class World:
             lambda name: self.folder / "claims" / name,
             lambda _: self.feed.channel,
             lambda name: self.folder / "runs" / name,
+            lambda whole: self.folder / "groups" / whole,
             deliver=self._take,
             on_step=on_step,
         )

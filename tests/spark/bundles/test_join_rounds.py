@@ -9,13 +9,10 @@ from itertools import count
 from pathlib import Path
 from random import Random
 
-import pyarrow as pa
 import pytest
+from join_feed import SECOND_US, Feed, Row
 from pyspark.sql import SparkSession
 
-from penstock.channels.channel import Channel
-from penstock.channels.files import write_files
-from penstock.channels.writer import Writer
 from penstock.kernels.join_plan import JoinPlan, plan_join
 from penstock.lang.deployment import parse_deployment
 from penstock.place.fuse import fuse
@@ -33,9 +30,6 @@ queries:
 """  # noqa: E501
 NAMES = ("pairs", "all_calls", "loud")
 STEPS = ("claimed", "taken", "joined", "composed", "committed", "delivered", "snapshotted")
-BEGIN_US = 1_700_000_000_000_000
-SECOND_US = 1_000_000
-Row = tuple[int, str | None, int]
 Results = dict[str, Counter]
 
 
@@ -58,53 +52,6 @@ def plans() -> dict[str, JoinPlan]:
     return found
 
 
-class Feed:
-    """One side: a channel with batches of seeded rows, a second out of order at most."""
-
-    def __init__(self, folder: Path, columns: Sequence[str], seed: int, batches: int) -> None:
-        self.channel = Channel.open(folder)
-        self.rows: list[Row] = []
-        self._columns = columns
-        self._writer = Writer(self.channel, 1)
-        self._random = Random(seed)
-        self._batches = batches
-        self._given, self._numbers = count(), count()
-        self._now_us = BEGIN_US
-
-    def give(self, rows: int = 25) -> None:
-        """One more batch of two seconds; nothing more after the last."""
-        number, random = next(self._given), self._random
-        if number >= self._batches:
-            return
-        made: list[Row] = [
-            (
-                self._now_us + random.randrange(-SECOND_US, 2 * SECOND_US, 1_000),
-                random.choice(["a", "b", "B", "c", None]),
-                next(self._numbers),
-            )
-            for _ in range(rows)
-        ]
-        self.rows += made
-        self._now_us += 2 * SECOND_US
-        times, keys, numbers = zip(*made, strict=True)
-        arrays = [
-            pa.array(times, pa.timestamp("us", tz="UTC")),
-            pa.array(keys, pa.string()),
-            pa.array(numbers, pa.int64()),
-        ]
-        table = pa.table(dict(zip(self._columns, arrays, strict=True)))
-        latest = {self._columns[0]: max(times)}
-        files = write_files(table, self._writer, number)
-        self._writer.commit(
-            number, files, self._now_us - SECOND_US, number + 1 == self._batches, latest=latest
-        )
-
-    @property
-    def has_more(self) -> bool:
-        last = self.channel.last()
-        return last is None or not last.ended
-
-
 class World:
     """Bundles that share a folder and two feeds; each has a log of its own."""
 
@@ -125,6 +72,7 @@ class World:
             lambda name: self.folder / "claims" / name,
             channels.__getitem__,
             self.runs_of,
+            lambda whole: self.folder / "groups" / whole,
             deliver=self._take,
             on_step=on_step,
         )

@@ -56,6 +56,7 @@ class _Assembly:
             outlet.groups,
             outlet.engine,
             outlet.join,
+            outlet.spread,
         )
 
     def _sink(self, flow: Flow) -> Sink | None:

@@ -167,7 +167,10 @@ class _GroupCode:
             promises.append(f"on={literal(query.on)}")
         if query.engine is not None:
             promises.append(f"engine={literal(query.engine)}")
-        if query.join is not None:
+        if query.spread is not None:
+            spread = {"spread": query.spread.parts or "auto", "groups": query.spread.groups}
+            promises.append(f"join={literal(spread)}")
+        elif query.join is not None:
             promises.append(f"join={literal(query.join)}")
         return [] if sink == ConsoleSink() and not promises else [sink_code(sink), *promises]
 

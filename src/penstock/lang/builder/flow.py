@@ -16,6 +16,7 @@ from penstock.lang.builder.joins import (
     added_columns,
     check_kind,
     equal_columns,
+    joining,
     names_apart,
     time_bound,
 )
@@ -25,7 +26,7 @@ from penstock.lang.deployment.locations import complete_database
 from penstock.lang.deployment.outside import computed_time, is_column_name, with_time
 from penstock.lang.sql import parse_expression
 from penstock.model.durations import duration_us
-from penstock.model.engines import EngineName, JoinWay, checked_engine, checked_join_way
+from penstock.model.engines import EngineName, JoinWay, checked_engine
 from penstock.model.expressions import Column, Expression
 from penstock.model.network import Network
 from penstock.model.operators import (
@@ -44,6 +45,7 @@ from penstock.model.operators import (
     WindowJoin,
 )
 from penstock.model.partition_groups import PartitionGroups
+from penstock.model.parts import JoinSpread
 from penstock.model.retime import Retime
 from penstock.model.schema import Schema, Shape, checked_name
 from penstock.model.sources import ConsoleSink, Stream, Table
@@ -60,6 +62,7 @@ class Outlet:
     groups: PartitionGroups | None = None
     engine: EngineName | None = None
     join: JoinWay | None = None
+    spread: JoinSpread | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -233,17 +236,18 @@ class Flow:
         max_latency: Duration | None = None,
         on: str | None = None,
         engine: str | None = None,
-        join: str | None = None,
+        join: str | Mapping[str, str | int] | None = None,
     ) -> Flow:
         """The same rows with a place to go when this is a query; see ``ps.sinks``.
 
         ``engine`` is light or native, ``join`` how streams behind it are joined: partitioned or
-        native. Without them Penstock chooses.
+        native, or shared out to nodes: ``{"spread": 3, "groups": 60}``, where spread may be auto.
+        Without them Penstock chooses.
         """
         limit_us = None if max_latency is None else duration_us(max_latency)
         chosen = None if engine is None else checked_engine(engine)
-        way = None if join is None else checked_join_way(join)
-        outlet = Outlet(sink, limit_us, on, self.outlet.groups, chosen, way)
+        way, spread = joining(join)
+        outlet = Outlet(sink, limit_us, on, self.outlet.groups, chosen, way, spread)
         return replace(self, outlet=outlet)
 
     def in_groups(self, count: int, *keys: str) -> Flow:

@@ -7,7 +7,9 @@ from typing import get_args
 
 from penstock.errors import InputError, listed, suggestion
 from penstock.model.durations import duration_us
+from penstock.model.engines import JoinWay, checked_join_way
 from penstock.model.operators import JoinKind
+from penstock.model.parts import DEFAULT_GROUPS, JoinSpread, join_spread
 from penstock.model.schema import Schema
 from penstock.model.windows import TimeBound
 
@@ -112,3 +114,23 @@ def added_columns(
         names = [table[name].name for name, _ in column_pairs(written)]
     new = names_apart(table, ours, prefix)
     return tuple((new[name], name) for name in names)
+
+
+def joining(
+    written: str | Mapping[str, str | int] | None,
+) -> tuple[JoinWay | None, JoinSpread | None]:
+    """How the streams behind a query are to be joined, and to how many parts."""
+    if written is None:
+        return None, None
+    if isinstance(written, str):
+        return checked_join_way(written), None
+    unknown = [key for key in written if key not in ("spread", "groups")]
+    if unknown or "spread" not in written:
+        raise InputError(
+            f"a join is shared out by {dict(written)}",
+            hint='Write join={"spread": "auto"}, or a number of parts, and "groups" if you like.',
+        )
+    groups = written.get("groups", DEFAULT_GROUPS)
+    if not isinstance(groups, int):
+        raise InputError(f"a join has {groups!r} groups", hint="Give a number.")
+    return "partitioned", join_spread(str(written["spread"]), groups)

@@ -17,6 +17,7 @@ from penstock.model.engines import EngineName, JoinWay
 from penstock.model.network import Query, unknown_stream
 from penstock.model.operators import Input, Map, Operator, PythonOperator, SqlWrite, Switch
 from penstock.model.partition_groups import PartitionGroups
+from penstock.model.parts import JoinSpread
 from penstock.model.retime import Retime
 from penstock.model.sources import ConsoleSink
 
@@ -173,6 +174,7 @@ class QueryDraft(Draft):
     groups: PartitionGroups | None = None
     engine: EngineName | None = None
     join: JoinWay | None = None
+    spread: JoinSpread | None = None
 
     @property
     def reads(self) -> frozenset[str]:
@@ -200,6 +202,7 @@ class QueryDraft(Draft):
             self.groups,
             self.engine,
             self.join,
+            self.spread,
         )
 
     def _check_groups(self, groups: PartitionGroups, result: Operator) -> None:

@@ -153,6 +153,9 @@ class _Printer:
             settings["engine"] = query.engine
         if query.join is not None:
             settings["join"] = query.join
+        if query.spread is not None:
+            spread = query.spread
+            settings["join"] = _inline({"spread": spread.parts or "auto", "groups": spread.groups})
         return settings
 
     def _to(self, sink: Sink | None, group: Group) -> object:

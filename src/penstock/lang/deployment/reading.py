@@ -28,6 +28,7 @@ from penstock.model.engines import EngineName, JoinWay, checked_engine, checked_
 from penstock.model.network import Deployment, Network, NodeSpec
 from penstock.model.node_tree import tree_of
 from penstock.model.partition_groups import PartitionGroups
+from penstock.model.parts import DEFAULT_GROUPS, JoinSpread, join_spread
 from penstock.model.schema import checked_name
 from penstock.model.settings import Setting
 from penstock.model.sources import RunningSource, Stream
@@ -325,7 +326,7 @@ def _query(name: str, value: Value, nodes: tuple[NodeSpec, ...], folder: Path) -
         _node_name(section["on"], nodes) if "on" in section else None,
         _groups(section["groups"]) if "groups" in section else None,
         _engine(section["engine"]) if "engine" in section else None,
-        _join_way(section["join"]) if "join" in section else None,
+        *(_joining(section["join"]) if "join" in section else (None, None)),
     )
 
 
@@ -334,9 +335,16 @@ def _engine(value: Value) -> EngineName:
         return checked_engine(value.text("light or native"))
 
 
-def _join_way(value: Value) -> JoinWay:
+def _joining(value: Value) -> tuple[JoinWay, JoinSpread | None]:
+    """How streams are joined, and to how many parts."""
+    if value.is_scalar:
+        with value.pointing():
+            return checked_join_way(value.text("partitioned or native")), None
+    section = value.section(("spread", "groups"))
+    written = section["spread"].text("auto or a number of parts")
+    groups = section["groups"].whole() if "groups" in section else DEFAULT_GROUPS
     with value.pointing():
-        return checked_join_way(value.text("partitioned or native"))
+        return "partitioned", join_spread(written, groups)
 
 
 def _made(

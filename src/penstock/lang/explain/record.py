@@ -77,6 +77,7 @@ def _query(query: Query, signed: Signatures) -> Record:
         "groups": asdict(query.groups) if query.groups else None,
         "engine": query.engine,
         "join": query.join,
+        "spread": asdict(query.spread) if query.spread else None,
         "sql": query.text,
     }
 

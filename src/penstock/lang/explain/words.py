@@ -8,6 +8,7 @@ from penstock.errors import listed
 from penstock.model.durations import duration_text
 from penstock.model.network import Network, Query
 from penstock.model.operators import Operator, SqlWrite
+from penstock.model.parts import JoinSpread
 from penstock.model.schema import Shape
 from penstock.model.sources import (
     ConsoleSink,
@@ -133,8 +134,15 @@ def query_words(query: Query, network: Network) -> str:
     if query.engine is not None:
         parts.append(f"by the {query.engine} engine")
     if query.join is not None:
-        parts.append(f"streams joined {_JOINED[query.join]}")
+        parts.append(f"streams joined {_JOINED[query.join]}{_spread_words(query.spread)}")
     return ", ".join(parts)
+
+
+def _spread_words(spread: JoinSpread | None) -> str:
+    if spread is None:
+        return ""
+    parts = f"up to {spread.most_parts}" if spread.parts is None else f"{spread.parts}"
+    return f" in {parts} parts of {spread.groups} groups"
 
 
 def _writes(query: Query, network: Network) -> list[SqlWrite]:

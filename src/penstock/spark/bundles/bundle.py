@@ -26,6 +26,7 @@ from pyspark.sql import SparkSession
 
 from penstock.channels.channel import Channel
 from penstock.feeds.arrow import arrow_schema
+from penstock.kernels.gather_plan import GatherPlan
 from penstock.kernels.join_plan import JoinPlan
 from penstock.kernels.member_state import MemberState, open_state
 from penstock.kernels.partials import MEMBER, StateShape
@@ -34,8 +35,10 @@ from penstock.kernels.window_plan import WindowPlan
 from penstock.kernels.window_results import give_results
 from penstock.kernels.window_state import MemberTime, MemberWindows
 from penstock.model.beginnings import InputStart
+from penstock.model.parts import FragmentId
 from penstock.spark.bundles.arrivals import Arrival, Arrivals
 from penstock.spark.bundles.bundle_log import BundleLog, Entry, Given, Member
+from penstock.spark.bundles.gather_rounds import GatherRounds
 from penstock.spark.bundles.joins.join_rounds import JoinRounds
 from penstock.spark.bundles.membership import Claim, FormerLogs, Membership
 from penstock.spark.bundles.round_reading import OnStep, Round, RoundReader, RoundWork, Where
@@ -71,7 +74,8 @@ class Bundle:
 
     ``logs`` is shared by all nodes and holds every node's log; ``name`` is that of this node's,
     which no other process may ever write. ``claims_of`` says where the claims on a member lie,
-    ``runs_of`` where the sorted runs of a join do, and ``channel_of`` where a stream does.
+    ``runs_of`` where the sorted runs of a join do, ``groups_of`` where the parts of a join say who
+    owns what, and ``channel_of`` where a stream does.
     ``deliver`` takes what members give after it is committed; one for which that goes wrong does
     not go on until it is resumed. ``on_step`` is called after every step by which something becomes
     visible on disk. Not for several threads at once.
@@ -85,6 +89,7 @@ class Bundle:
         claims_of: Callable[[str], Path],
         channel_of: Callable[[str], Channel],
         runs_of: Callable[[str], Path],
+        groups_of: Callable[[FragmentId], Path],
         max_rows: int = 250_000,
         deliver: Deliver = _nowhere,
         on_step: OnStep = _no_step,
@@ -93,7 +98,8 @@ class Bundle:
         self._claims_of = claims_of
         self._channel_of = channel_of
         self._reader = RoundReader(session, channel_of, max_rows, on_step)
-        self._joins = JoinRounds(session, channel_of, runs_of, max_rows, on_step)
+        self._joins = JoinRounds(session, channel_of, runs_of, groups_of, max_rows, on_step)
+        self._gathering = GatherRounds(channel_of, max_rows, on_step)
         self._deliver = deliver
         self._on_step = on_step
         self._logs = FormerLogs(logs)
@@ -204,7 +210,8 @@ class Bundle:
         work = RoundWork(dict(self._running))
         for (channel, start), numbers in self._places().items():
             self._fail(self._reader.read(work, channel, start, numbers))
-        self._fail(self._joins.read(work, self._joining()))
+        self._fail(self._joins.read(work, self._at_work(JoinPlan)))
+        self._fail(self._gathering.read(work, self._at_work(GatherPlan)))
         self._complete(work)
         self._share_time(work, 1_000 * (time.perf_counter() - began_s))
         return work.report
@@ -214,7 +221,9 @@ class Bundle:
         self._complete(RoundWork(dict(self._running)))
 
     def _complete(self, work: RoundWork) -> None:
-        if not work.report.batches and not self._adopting and not self._releasing:
+        # Parts of a join may have come further without reading anything.
+        is_still = work.reached == self._running and not work.given
+        if is_still and not self._adopting and not self._releasing:
             return
         try:
             self._finish(work)
@@ -231,12 +240,12 @@ class Bundle:
                 found[position.channel, position.next].append(number)
         return found
 
-    def _joining(self) -> list[int]:
-        """Members that join two streams."""
+    def _at_work(self, kind: type[JoinPlan | GatherPlan]) -> list[int]:
+        """Members with such plans."""
         return [
             number
             for number, running in self._running.items()
-            if isinstance(running.plan, JoinPlan) and self._takes_part(number, running)
+            if isinstance(running.plan, kind) and self._takes_part(number, running)
         ]
 
     def _takes_part(self, number: int, running: Running) -> bool:
@@ -267,7 +276,7 @@ class Bundle:
             for number, running in self._running.items()
             if isinstance(running.plan, WindowPlan)
         }
-        results = dict(work.joined)
+        results = dict(work.given)
         for shape, state in self._states.items():
             closed = state.close(windows)
             if closed is not None:
@@ -343,6 +352,7 @@ class Bundle:
             deliveries.append(Delivery(self._running[number], given))
         self._hand_out(deliveries)
         self._on_step("delivered")
+        self._joins.publish(self._running)
 
     def _hand_out(self, deliveries: Sequence[Delivery]) -> None:
         try:
@@ -444,6 +454,7 @@ class Bundle:
 
     def _reload(self) -> None:
         """Forgets everything in memory and reads it again from the log."""
+        self._joins.tell_again()
         self._sequence, known = self._log.load()
         former, self._running, self._states = self._running, {}, {}
         for number, member in known.members.items():

@@ -27,6 +27,8 @@ import pyarrow.compute as pc
 
 from penstock.channels.durable import RESTORE
 from penstock.errors import RunError
+from penstock.kernels.window_join.part_place import PartPlace
+from penstock.kernels.window_join.part_records import place_record, read_place
 from penstock.spark.bundles.container import Unpacked, pack, write_once
 
 _ENTRY = re.compile(r"(\d{10})\.round")
@@ -71,16 +73,18 @@ class InputPlace:
 class MemberPlace:
     """Where some members stand in their inputs, which they have in the order of their plans.
 
-    ``rows`` is how many they read in the round that brought them there.
+    ``rows`` is how many they read in the round that brought them there, ``part`` how far the groups
+    are that a part of a join owns.
     """
 
     inputs: tuple[InputPlace, ...]
     members: tuple[int, ...]
     rows: int = 0
+    part: PartPlace | None = None
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> MemberPlace:
-        """The place that ``dataclasses.asdict`` has made a record of.
+        """The place that :meth:`record` has made a record of.
 
         Logs of before joins were light have members with one input, told beside the members.
         """
@@ -89,7 +93,16 @@ class MemberPlace:
             | {"first": record["next"]}
         ]
         inputs = tuple(InputPlace(**place) for place in given)
-        return cls(inputs, tuple(record["members"]), record["rows"])
+        told = record.get("part")
+        part = None if told is None else read_place(told)
+        return cls(inputs, tuple(record["members"]), record["rows"], part)
+
+    def record(self) -> dict[str, Any]:
+        """The place as plain values."""
+        made = asdict(replace(self, part=None))
+        if self.part is not None:
+            made["part"] = place_record(self.part)
+        return made
 
 
 @dataclass(frozen=True)
@@ -113,7 +126,7 @@ class Entry:
     def parts(self) -> list[bytes | pa.Buffer]:
         """The entry as the parts of its file."""
         header = {
-            "places": [asdict(place) for place in self.places],
+            "places": [place.record() for place in self.places],
             "adopted": [asdict(member) for member in self.adopted],
             "released": self.released,
             "gives": self.gives,

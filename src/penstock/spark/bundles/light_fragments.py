@@ -23,6 +23,7 @@ from penstock.errors import PenstockError, RunError
 from penstock.kernels.planning import LightPlan
 from penstock.model.fragments import Fragment
 from penstock.model.measurements import FragmentStatus
+from penstock.model.parts import FragmentId
 from penstock.spark.bundles.backlog import Backlog, Unread
 from penstock.spark.bundles.bundle import Bundle, Delivery
 from penstock.spark.bundles.bundle_log import BundleLog
@@ -67,6 +68,7 @@ class LightFragments:
             self._claims_of,
             state.channel,
             self._runs_of,
+            self._groups_of,
             max_rows,
             self._deliver,
         )
@@ -86,6 +88,9 @@ class LightFragments:
 
     def _runs_of(self, name: str) -> Path:
         return self._state.fragment(name).runs
+
+    def _groups_of(self, whole: FragmentId) -> Path:
+        return self._state.fragment(whole).groups
 
     @property
     def idle_s(self) -> float:

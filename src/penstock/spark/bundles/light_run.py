@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from penstock.channels.manifest import END_OF_TIME_US
 from penstock.channels.shared_round import SharedBatch
 from penstock.channels.writer import Writer
 from penstock.kernels.planning import LightPlan
+from penstock.kernels.window_state import LONG_AGO_US
 from penstock.model.fragments import Fragment
 from penstock.model.measurements import FragmentStatus
 from penstock.spark.bundles.bundle import Delivery, Round
@@ -107,9 +109,13 @@ class LightRun:
         return next((sink for sink in self.sinks if isinstance(sink, ChannelSink)), None)
 
     def _watermark_us(self, running: Running) -> int | None:
-        if running.ended or not running.has_time or not self.plan.output.watermarked:
+        if running.ended or not self.plan.output.watermarked:
             return None
-        return running.watermark_us - self.fragment.delay_us
+        if not running.has_time:
+            # A part that takes a group of which no time is known yet has to say so.
+            return None if self.fragment.part is None else LONG_AGO_US
+        # A part of a join may have read everything and still wait for groups of other parts.
+        return min(running.watermark_us, END_OF_TIME_US) - self.fragment.delay_us
 
     def note(self, running: Running, done: Round) -> None:
         """Takes note of a round in which the member took part."""

@@ -45,13 +45,13 @@ class Round:
 class RoundWork:
     """A round under way: how far members have come by it, and what they keep of its rows.
 
-    ``joined`` are the rows that joins give.
+    ``given`` are the rows that members give by it which keep no partial aggregates.
     """
 
     reached: dict[int, Running]
     report: Round = field(default_factory=Round)
     partials: Partials = field(default_factory=lambda: defaultdict(list))
-    joined: dict[int, pa.Table] = field(default_factory=dict)
+    given: dict[int, pa.Table] = field(default_factory=dict)
     job_ms: dict[int, float] = field(default_factory=lambda: defaultdict(float))
 
     def note(self, manifests: Iterable[Manifest]) -> None:

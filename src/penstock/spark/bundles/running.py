@@ -8,9 +8,13 @@ from dataclasses import dataclass, replace
 
 from penstock.channels.channel import Channel
 from penstock.channels.manifest import END_OF_TIME_US, Manifest
+from penstock.kernels.join_plan import JoinPlan
 from penstock.kernels.planning import LightPlan
+from penstock.kernels.window_join import JoinOffset, SideOffset
+from penstock.kernels.window_join.part_place import PartPlace
 from penstock.kernels.window_state import LONG_AGO_US
 from penstock.model.beginnings import InputStart
+from penstock.model.group_table import GroupTable
 from penstock.spark.bundles.bundle_log import InputPlace, Member, MemberPlace
 
 _AFTER_ALL_US = 2**62
@@ -86,23 +90,31 @@ class InputPosition:
 class Running:
     """A member, its plan, and its position in every stream of the plan.
 
-    ``rows`` is what the round under way has read.
+    ``rows`` is what the round under way has read, ``part`` how far it is as a part of a join.
     """
 
     member: Member
     plan: LightPlan
     inputs: tuple[InputPosition, ...]
     rows: int = 0
+    part: PartPlace | None = None
 
     @property
     def watermark_us(self) -> int:
-        """How far its time has come: as far as that of the input which is furthest behind."""
-        return min(position.watermark_us for position in self.inputs)
+        """How far its time has come: as far as that of the input which is furthest behind.
+
+        That of a part's group which is behind the others counts, too.
+        """
+        offsets = () if self.part is None else self.part.offsets
+        sides = [side for offset in offsets for side in (offset.left, offset.right)]
+        told = (LONG_AGO_US if one.watermark_us is None else one.watermark_us for one in sides)
+        return min([*(position.watermark_us for position in self.inputs), *told])
 
     @property
     def ended(self) -> bool:
         """Whether there is nothing more to read."""
-        return all(position.ended for position in self.inputs)
+        is_open = self.part is not None and not self.part.closed
+        return all(position.ended for position in self.inputs) and not is_open
 
     @property
     def has_time(self) -> bool:
@@ -121,7 +133,8 @@ class Running:
     def at(self, place: MemberPlace) -> Running:
         """The member at a place that a log tells."""
         pairs = zip(self.inputs, place.inputs, strict=True)
-        return replace(self, inputs=tuple(position.at(told) for position, told in pairs))
+        inputs = tuple(position.at(told) for position, told in pairs)
+        return replace(self, inputs=inputs, part=place.part or self.part)
 
     def counted(self, rows_out: int) -> Running:
         """The member after a round that is committed, in which it gave so many rows."""
@@ -156,11 +169,27 @@ def begin_running(
     channel_of: Callable[[str], Channel],
 ) -> Running:
     """A member that nobody has run before, at the beginning of what it is to see."""
-    return Running(
-        member,
-        plan,
-        tuple(_begin(stream, begins.get(stream), channel_of(stream)) for stream in plan.streams),
+    inputs = tuple(
+        _begin(stream, begins.get(stream), channel_of(stream)) for stream in plan.streams
     )
+    part = None
+    if isinstance(plan, JoinPlan) and plan.part is not None:
+        owners = GroupTable.first(plan.part.spread)
+        part = PartPlace.first(owners, plan.part.number, join_offset(inputs))
+    return Running(member, plan, inputs, part=part)
+
+
+def join_offset(inputs: Sequence[InputPosition]) -> JoinOffset:
+    """The positions of both sides as the kernel knows them."""
+    left, right = (
+        SideOffset(
+            position.first,
+            position.next,
+            None if position.watermark_us == LONG_AGO_US else position.watermark_us,
+        )
+        for position in inputs
+    )
+    return JoinOffset(left, right)
 
 
 def _begin(stream: str, begin: InputStart | None, channel: Channel) -> InputPosition:
@@ -177,10 +206,9 @@ def _begin(stream: str, begin: InputStart | None, channel: Channel) -> InputPosi
 
 def places_of(members: Iterable[Running]) -> tuple[MemberPlace, ...]:
     """Where members stand, those at the same place together."""
-    found: dict[tuple[tuple[InputPlace, ...], int], list[int]] = defaultdict(list)
+    found: dict[MemberPlace, list[int]] = defaultdict(list)
     for running in members:
         inputs = tuple(position.place for position in running.inputs)
-        found[inputs, running.rows].append(running.member.number)
-    return tuple(
-        MemberPlace(inputs, tuple(numbers), rows) for (inputs, rows), numbers in found.items()
-    )
+        where = MemberPlace(inputs, (), running.rows, running.part)
+        found[where].append(running.member.number)
+    return tuple(replace(where, members=tuple(numbers)) for where, numbers in found.items())

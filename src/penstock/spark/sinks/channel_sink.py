@@ -23,15 +23,21 @@ class ChannelSink:
     """Writes each batch as Parquet files and makes them visible by one manifest.
 
     A batch without rows leaves a manifest only if it moves the watermark or ends the stream. The
-    latest times in the columns called ``times`` are kept with it.
+    latest times in the columns called ``times`` are kept with it. With ``may_go_back`` the time may
+    be an earlier one than before: of a part of a join that takes over what is behind it.
     """
 
     def __init__(
-        self, writer: Writer, groups: PartitionGroups | None = None, times: tuple[str, ...] = ()
+        self,
+        writer: Writer,
+        groups: PartitionGroups | None = None,
+        times: tuple[str, ...] = (),
+        may_go_back: bool = False,
     ) -> None:
         self._writer = writer
         self._groups = groups
         self._times = times
+        self._may_go_back = may_go_back
         self._parquet = ParquetWriter(groups, times)
 
     def write(self, rows: Rows, batch: Batch) -> int:
@@ -108,7 +114,11 @@ class ChannelSink:
         if batch.watermark_us is None:
             return False
         last = self._writer.last
-        return last is None or last.watermark_us is None or batch.watermark_us > last.watermark_us
+        if last is None or last.watermark_us is None:
+            return True
+        if self._may_go_back:
+            return batch.watermark_us != last.watermark_us
+        return batch.watermark_us > last.watermark_us
 
 
 def _latest(written: list[Written]) -> dict[str, int]:

@@ -12,15 +12,20 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from penstock.channels.channel import Channel
+from penstock.channels.group_files import GroupFiles
 from penstock.channels.manifest import Manifest
+from penstock.feeds.arrow import arrow_schema
 from penstock.kernels.join_plan import JoinPlan
-from penstock.kernels.window_join import JoinOffset, SideOffset, advance
+from penstock.kernels.window_join import advance
+from penstock.kernels.window_join.part_place import PartPlace
 from penstock.kernels.window_state import LONG_AGO_US
+from penstock.model.parts import FragmentId
 from penstock.spark.bundles.joins.channel_batches import ChannelBatches
 from penstock.spark.bundles.joins.join_job import JoinJob
 from penstock.spark.bundles.joins.join_task import JoinStep
+from penstock.spark.bundles.joins.part_rounds import PartRounds
 from penstock.spark.bundles.round_reading import OnStep, RoundWork
-from penstock.spark.bundles.running import InputPosition, Running
+from penstock.spark.bundles.running import InputPosition, Running, join_offset
 from penstock.spark.sources.channel_reader import check_file
 
 
@@ -28,27 +33,37 @@ from penstock.spark.sources.channel_reader import check_file
 class _OpenJoin:
     """A join at work here: its job, and what is known of the batches in its windows.
 
-    ``taken`` are the batches of both sides that the round under way reads.
+    ``part`` is what it does as a part of a join, and ``kept`` what it has had its channels keep for
+    it. ``taken`` are the batches of both sides that the round under way reads.
     """
 
     plan: JoinPlan
     job: JoinJob
     sides: tuple[ChannelBatches, ChannelBatches]
+    part: PartRounds | None = None
+    kept: Mapping[str, int] = field(default_factory=dict)
     taken: tuple[list[Manifest], list[Manifest]] = field(default_factory=lambda: ([], []))
 
     def is_due(self, step: JoinStep) -> bool:
         """Whether anything can come of a round: pairs, or left rows that are given up."""
-        if any(manifest.rows for side in self.taken for manifest in side):
-            return True
+        ends = ((step.before.left, step.after.left), (step.before.right, step.after.right))
+        for batches, (before, after) in zip(self.sides, ends, strict=True):
+            if batches.rows(before.stop, after.stop):
+                return True
         return self.plan.kind == "left" and step.before.right != step.after.right
 
 
 @dataclass(frozen=True)
 class _Joined:
-    """What a round of a join has come to: its rows, if it had a job, and how far it is."""
+    """What a round of a join has come to: its rows, if there are any, and how far it is.
+
+    With ``is_told`` its readers are told how far that is in any case.
+    """
 
     rows: pa.Table | None
     inputs: tuple[InputPosition, ...]
+    part: PartPlace | None
+    is_told: bool
     spent_ms: float
 
 
@@ -56,7 +71,8 @@ class JoinRounds:
     """Computes the rounds of joins, several at once if there are several.
 
     The window of a join lies in the channels. ``runs_of`` says where the sorted runs of a member
-    lie, which are made again when they are lost.
+    lie, which are made again when they are lost, ``groups_of`` where the parts of a join say who
+    owns what.
     """
 
     def __init__(
@@ -64,9 +80,11 @@ class JoinRounds:
         session: SparkSession,
         channel_of: Callable[[str], Channel],
         runs_of: Callable[[str], Path],
+        groups_of: Callable[[FragmentId], Path],
         max_rows: int,
         on_step: OnStep,
     ) -> None:
+        self._groups_of = groups_of
         self._session = session
         self._channel_of = channel_of
         self._runs_of = runs_of
@@ -95,40 +113,93 @@ class JoinRounds:
     def _take(self, work: RoundWork, number: int, found: _Joined) -> None:
         taken = self._open[number].taken
         rows = sum(manifest.rows for side in taken for manifest in side)
-        work.reached[number] = work.reached[number].reach(found.inputs, rows)
+        reached = work.reached[number].reach(found.inputs, rows)
+        work.reached[number] = replace(reached, part=found.part)
         work.job_ms[number] += found.spent_ms
         for side in taken:
             work.note(side)
-        if found.rows is not None and found.rows.num_rows:
-            work.joined[number] = found.rows
+        if found.rows is not None and (found.rows.num_rows or found.is_told):
+            work.given[number] = found.rows
 
     def _attempt(self, member: tuple[int, Running]) -> _Joined | BaseException | None:
         try:
             return self._round(*member)
         except Exception as error:
+            self._tell_again(member[0])
             return error
+
+    def tell_again(self) -> None:
+        """Tells readers of parts once more how far those are: they may not have heard."""
+        for number in self._open:
+            self._tell_again(number)
+
+    def _tell_again(self, number: int) -> None:
+        join = self._open.get(number)
+        if join is not None and join.part is not None:
+            join.part.tell_again()
 
     def _round(self, number: int, running: Running) -> _Joined | None:
         """One round of a join; None if there is nothing new for it."""
         began_s = time.perf_counter()
         join = self._opened(number, running)
         join.taken = self._new_batches(join, running)
-        if not any(join.taken):
-            return None
         reached = tuple(
             replace(position.after(manifests), first=position.first)
             for position, manifests in zip(running.inputs, join.taken, strict=True)
         )
-        step = JoinStep(_offset(running.inputs), _offset(reached))
-        rows = join.job.run(step) if join.is_due(step) else None
-        moved = advance(join.plan.terms, *join.sides, step.before, step.after)
-        inputs = tuple(
-            replace(position, first=side.first)
-            for position, side in zip(reached, (moved.left, moved.right), strict=True)
-        )
         for batches, position in zip(join.sides, running.inputs, strict=True):
             batches.forget(position.first)
-        return _Joined(rows, inputs, 1_000 * (time.perf_counter() - began_s))
+        if join.part is not None:
+            return self._part_round(join, join.part, running, reached, began_s)
+        if not any(join.taken):
+            return None
+        step = JoinStep(join_offset(running.inputs), join_offset(reached))
+        rows = join.job.run(step) if join.is_due(step) else None
+        moved = advance(join.plan.terms, *join.sides, step.before, step.after)
+        inputs = _keeping(reached, (moved.left.first, moved.right.first))
+        return _Joined(rows, inputs, None, False, 1_000 * (time.perf_counter() - began_s))
+
+    def _part_round(
+        self,
+        join: _OpenJoin,
+        rounds: PartRounds,
+        running: Running,
+        reached: tuple[InputPosition, ...],
+        began_s: float,
+    ) -> _Joined | None:
+        """A round of a part; groups that are behind the others join what they have not yet."""
+        assert running.part is not None
+        is_first = rounds.must_tell
+        if running.needs() != join.kept:
+            # First: whoever gave a group keeps what it needs until it is said to have come.
+            join.kept = running.needs()
+            for channel, needed in join.kept.items():
+                self._channel_of(channel).keep_window(running.member.name, needed)
+        place, target = rounds.begin(running.part), join_offset(reached)
+        first, moved, tables = place.needs(), [], []
+        for part_step in place.cohorts.steps(target):
+            cohort = part_step.cohort
+            step = JoinStep(cohort.offset, part_step.after, cohort.groups, first)
+            if join.is_due(step):
+                tables.append(join.job.run(step))
+            moved.append((cohort, advance(join.plan.terms, *join.sides, step.before, step.after)))
+        is_over = all(position.ended for position in reached)
+        place = rounds.end(place.reach(moved), target, is_over)
+        if not any(join.taken) and place == running.part and not is_first:
+            return None
+        needs = place.needs()
+        inputs = _keeping(reached, tuple(one.next for one in reached) if needs is None else needs)
+        nothing = arrow_schema(join.plan.output.schema).empty_table()
+        rows = pa.concat_tables(tables) if tables else nothing
+        spent_ms = 1_000 * (time.perf_counter() - began_s)
+        return _Joined(rows, inputs, place, is_first, spent_ms)
+
+    def publish(self, members: Mapping[int, Running]) -> None:
+        """Lets other parts have what parts here have given by rounds that are committed."""
+        for number, join in list(self._open.items()):
+            running = members.get(number)
+            if join.part is not None and running is not None and running.part is not None:
+                join.part.publish(running.part)
 
     def _opened(self, number: int, running: Running) -> _OpenJoin:
         if number not in self._open:
@@ -138,7 +209,11 @@ class JoinRounds:
             runs = self._runs_of(plan.name)
             job = JoinJob(self._session, plan, left, right, runs)
             sides = ChannelBatches(left, plan.left), ChannelBatches(right, plan.right)
-            self._open[number] = _OpenJoin(plan, job, sides)
+            part = plan.part
+            rounds = None
+            if part is not None:
+                rounds = PartRounds(part, GroupFiles(self._groups_of(part.whole)))
+            self._open[number] = _OpenJoin(plan, job, sides, rounds)
         return self._open[number]
 
     def _new_batches(
@@ -216,13 +291,9 @@ class _Coming:
         self.following = next(self._newer, None)
 
 
-def _offset(inputs: tuple[InputPosition, ...]) -> JoinOffset:
-    left, right = (
-        SideOffset(
-            position.first,
-            position.next,
-            None if position.watermark_us == LONG_AGO_US else position.watermark_us,
-        )
-        for position in inputs
-    )
-    return JoinOffset(left, right)
+def _keeping(
+    reached: tuple[InputPosition, ...], firsts: tuple[int, ...]
+) -> tuple[InputPosition, ...]:
+    """The positions, from which on batches are still needed."""
+    pairs = zip(reached, firsts, strict=True)
+    return tuple(replace(position, first=min(first, position.next)) for position, first in pairs)

@@ -7,7 +7,7 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,10 +18,10 @@ from penstock.kernels.join_plan import JoinPlan, PlannedSide
 from penstock.kernels.window_join import (
     JoinOffset,
     RunCache,
-    SideOffset,
     join_batch,
     retire,
 )
+from penstock.kernels.window_join.part_records import offset_record, read_offset
 from penstock.spark.bundles.joins.channel_batches import ChannelBatches
 
 _CACHES_OPEN = 64
@@ -35,8 +35,12 @@ class RunMissing(RunError):
 
 @dataclass(frozen=True)
 class JoinStep:
-    """A round of a join: from where to where it goes.
+    """A round of a join: from where to where it goes, and of which groups, if not of all.
 
+    ``first`` are the oldest batches of both sides that later rounds may need; those of ``before``
+    if nothing is said.
+
+    >>> from penstock.kernels.window_join import SideOffset
     >>> step = JoinStep(JoinOffset(), JoinOffset(SideOffset(0, 3, 20), SideOffset(0, 1)))
     >>> JoinStep.read(step.text) == step
     True
@@ -44,21 +48,42 @@ class JoinStep:
 
     before: JoinOffset
     after: JoinOffset
+    owned: frozenset[int] | None = None
+    first: tuple[int, int] | None = None
+
+    @property
+    def kept(self) -> JoinOffset:
+        """How far it has come, with the batches that may still be needed in its windows."""
+        if self.first is None:
+            return self.before
+        sides = zip((self.before.left, self.before.right), self.first, strict=True)
+        left, right = (replace(side, first=min(side.first, first)) for side, first in sides)
+        return JoinOffset(left, right)
 
     @property
     def text(self) -> str:
         """The step as text."""
-        return json.dumps(asdict(self))
+        owned = None if self.owned is None else sorted(self.owned)
+        return json.dumps(
+            {
+                "before": offset_record(self.before),
+                "after": offset_record(self.after),
+                "owned": owned,
+                "first": self.first,
+            }
+        )
 
     @classmethod
     def read(cls, text: str) -> JoinStep:
         """The step that :attr:`text` gave."""
         read = json.loads(text)
-        before, after = (
-            JoinOffset(SideOffset(**offset["left"]), SideOffset(**offset["right"]))
-            for offset in (read["before"], read["after"])
+        owned, first = read["owned"], read["first"]
+        return cls(
+            read_offset(read["before"]),
+            read_offset(read["after"]),
+            None if owned is None else frozenset(owned),
+            None if first is None else tuple(first),
         )
-        return cls(before, after)
 
 
 @dataclass(frozen=True)
@@ -110,8 +135,8 @@ def join_rows(place: JoinPlace, step: JoinStep) -> Iterator[pa.Table]:
     plan, cache = place.plan, open_cache(place.runs)
     sides = place.batches()
     # What the last round that counts has left behind; never more, as this one may not count.
-    retire(plan.terms, *sides, step.before, cache)
-    for rows in join_batch(plan.terms, *sides, step.before, step.after, cache):
+    retire(plan.terms, *sides, step.kept, cache)
+    for rows in join_batch(plan.terms, *sides, step.before, step.after, cache, step.owned):
         yield rows if plan.is_finished_by_spark else plan.finish(rows)
     cache.close_unused()
 

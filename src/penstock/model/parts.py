@@ -1,0 +1,121 @@
+"""Parts of a join that is shared out to nodes: what each owns, and what is called after it.
+
+A node owns parts of fragments. Nearly all fragments have one part, which is the whole. A join that
+is spread has several: each joins the rows of the partition groups it owns, and gives a channel of
+its own. The join's fragment then gathers these channels, so that its readers see one stream.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NewType
+
+from penstock.errors import InputError
+from penstock.model.partition_groups import GROUPS_AT_MOST
+
+FragmentId = NewType("FragmentId", str)
+"""A fragment as it was planned, whatever its parts are."""
+PartId = NewType("PartId", str)
+"""What a node owns: the name of a unit, of a member of a bundle, and of the folder it keeps."""
+ChannelId = NewType("ChannelId", str)
+"""A channel, by the stream that it carries or the part that fills it."""
+ReaderId = NewType("ReaderId", str)
+"""A reader of channels: batches are kept for it."""
+
+PARTS_AT_MOST = 32
+AUTOMATIC_PARTS = 4
+"""How many parts a join has that may have as many as it needs; those without groups cost little."""
+DEFAULT_GROUPS = 60
+
+
+@dataclass(frozen=True)
+class JoinSpread:
+    """How a join is shared out: to how many parts, in how many groups.
+
+    Without a number of parts, groups are given to as many as the load asks for.
+
+    >>> JoinSpread(3).most_parts, JoinSpread().most_parts
+    (3, 4)
+    """
+
+    parts: int | None = None
+    groups: int = DEFAULT_GROUPS
+
+    def __post_init__(self) -> None:
+        if self.parts is not None and not 2 <= self.parts <= PARTS_AT_MOST:
+            raise InputError(
+                f"a join cannot be spread to {self.parts} parts",
+                hint=f"Say spread: auto, or a number from 2 to {PARTS_AT_MOST}.",
+            )
+        if not self.most_parts <= self.groups <= GROUPS_AT_MOST:
+            raise InputError(
+                f"a join in {self.most_parts} parts cannot have {self.groups} groups",
+                hint=f"Give at least as many groups as parts, and at most {GROUPS_AT_MOST}.",
+            )
+
+    @property
+    def most_parts(self) -> int:
+        """How many parts there are, with or without groups."""
+        return self.parts or AUTOMATIC_PARTS
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of several parts of the fragment ``whole``, numbered from 1.
+
+    >>> part = Part(FragmentId("pairs"), 2, JoinSpread(3, 60))
+    >>> part.id, sorted(part.first_groups)[:3]
+    ('pairs_part2', [1, 4, 7])
+    """
+
+    whole: FragmentId
+    number: int
+    spread: JoinSpread
+
+    @property
+    def id(self) -> PartId:
+        return PartId(f"{self.whole}_part{self.number}")
+
+    @property
+    def channel(self) -> ChannelId:
+        """The channel that it fills."""
+        return ChannelId(self.id)
+
+    @property
+    def reader(self) -> ReaderId:
+        """As what it reads its inputs."""
+        return ReaderId(self.id)
+
+    @property
+    def first_groups(self) -> frozenset[int]:
+        """The groups it owns before any has moved."""
+        owners = first_owners(self.spread)
+        return frozenset(group for group, owner in enumerate(owners) if owner == self.number)
+
+
+def join_spread(spread: str, groups: int = DEFAULT_GROUPS) -> JoinSpread:
+    """What somebody wrote about how a join is shared out.
+
+    >>> join_spread("auto", 12)
+    JoinSpread(parts=None, groups=12)
+    """
+    if spread == "auto":
+        return JoinSpread(None, groups)
+    if not spread.isdecimal():
+        raise InputError(
+            f"a join cannot be spread {spread!r}",
+            hint=f"Say spread: auto, or a number from 2 to {PARTS_AT_MOST}.",
+        )
+    return JoinSpread(int(spread), groups)
+
+
+def first_owners(spread: JoinSpread) -> tuple[int, ...]:
+    """Which part owns each group before any has moved."""
+    return tuple(group % spread.most_parts + 1 for group in range(spread.groups))
+
+
+def parts_of(whole: str, spread: JoinSpread) -> tuple[Part, ...]:
+    """All parts of a fragment."""
+    return tuple(
+        Part(FragmentId(whole), number, spread) for number in range(1, spread.most_parts + 1)
+    )

@@ -1,0 +1,65 @@
+"""How joins are shared out: what people may write, and what parts are called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import penstock as ps
+from penstock.errors import InputError
+from penstock.lang.deployment import parse_deployment
+from penstock.model.parts import JoinSpread, join_spread, parts_of
+
+pytestmark = pytest.mark.core
+
+STREAMS = """
+streams:
+  asked: {source: {directory: in, format: csv}, schema: "ts timestamp, k string, x double", event_time: ts, lateness: 1s}
+  given: {source: {directory: in, format: csv}, schema: "at timestamp, key string, y double", event_time: at, lateness: 1s}
+queries:
+  pairs:
+    sql: SELECT a.ts, a.k FROM asked a JOIN given g ON a.k = g.key AND g.at BETWEEN a.ts AND a.ts + INTERVAL 5 SECONDS
+    join: JOIN
+"""  # noqa: E501
+
+
+def spread_of(written: str) -> JoinSpread | None:
+    text = STREAMS.replace("join: JOIN", f"join: {written}")
+    return parse_deployment(text, "d.yaml", Path()).network.query("pairs").spread
+
+
+def test_groups_are_dealt_out_and_each_part_has_a_channel() -> None:
+    parts = parts_of("pairs", JoinSpread(3, 7))
+    assert [sorted(part.first_groups) for part in parts] == [[0, 3, 6], [1, 4], [2, 5]]
+    assert [part.channel for part in parts] == ["pairs_part1", "pairs_part2", "pairs_part3"]
+
+
+def test_it_is_written_in_yaml_and_in_python() -> None:
+    assert spread_of("{spread: 3, groups: 12}") == JoinSpread(3, 12)
+    assert spread_of("{spread: auto}") == JoinSpread(None, 60)
+    assert spread_of("partitioned") is None
+    stream = ps.stream("readings", source=ps.generate.meters(days=1), lateness="2 min")
+    flow = stream.filter("kwh > 3").named("peaks").to(None, join={"spread": 2, "groups": 8})
+    assert flow.network().query("peaks").spread == JoinSpread(2, 8)
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("{spread: 1}", "cannot be spread to 1 parts"),
+        ("{spread: 99}", "cannot be spread to 99 parts"),
+        ("{spread: wide}", "cannot be spread 'wide'"),
+        ("{spread: 4, groups: 3}", "in 4 parts cannot have 3 groups"),
+        ("{groups: 3}", "spread"),
+        ("{spread: 2, parts: 3}", "parts"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(written: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        spread_of(written)
+
+
+def test_a_spread_read_from_text_is_checked() -> None:
+    with pytest.raises(InputError, match="auto, or a number"):
+        join_spread("-2")

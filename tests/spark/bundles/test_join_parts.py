@@ -1,0 +1,251 @@
+"""Parts of a join in several bundles: groups move and processes die, every pair comes once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from random import Random
+
+import pytest
+from join_feed import SECOND_US, Feed
+from pyspark.sql import SparkSession
+
+from penstock.channels.group_files import GroupFiles
+from penstock.channels.writer import Writer
+from penstock.control.spreading import spread_fragment
+from penstock.errors import InputError
+from penstock.kernels.planning import plan_fragment
+from penstock.lang.deployment import parse_deployment
+from penstock.model.fragments import Fragment
+from penstock.model.group_table import GroupTable
+from penstock.place.fuse import fuse
+from penstock.spark.bundles.bundle import Bundle
+from penstock.spark.bundles.light_run import LightRun
+from penstock.spark.bundles.messengers import Messengers
+from penstock.spark.fragment_folder import FragmentFolder
+from penstock.spark.sinks.channel_sink import ChannelSink
+from penstock.spark.state import StateFolder
+
+DEPLOYMENT = """
+streams:
+  calls: {source: {directory: in, format: csv}, schema: "ts timestamp, k string, n bigint", event_time: ts, lateness: 1s}
+  taps: {source: {directory: in, format: csv}, schema: "at timestamp, k string, m bigint", event_time: at, lateness: 1s}
+queries:
+  pairs:
+    sql: SELECT l.ts, l.n, r.m FROM calls l LEFT JOIN taps r ON l.k = r.k AND r.at BETWEEN l.ts - INTERVAL 6 SECONDS AND l.ts + INTERVAL 3 SECONDS
+    join: {spread: 3, groups: 7}
+"""  # noqa: E501
+KEYS = (*"abcdefgh", None)
+STEPS = ("taken", "joined", "gathered", "committed", "delivered")
+BATCHES = 12
+
+
+class Died(BaseException):
+    """Stands for the end of a process: whatever it had in memory is gone."""
+
+
+class Place:
+    """A process with a bundle; dies where it is told to and is followed by another."""
+
+    def __init__(self, world: World, name: str) -> None:
+        self.world, self.name = world, name
+        self.lives = count()
+        self.fragments: dict[str, Fragment] = {}
+        self.begin()
+
+    def begin(self) -> None:
+        state, life = self.world.state, f"{self.name}_{next(self.lives)}"
+        self.runs: dict[str, LightRun] = {}
+        messengers = Messengers(state.bundles / life)
+        self.bundle = Bundle(
+            self.world.session,
+            state.bundles,
+            life,
+            lambda name: state.fragment(name).claims,
+            state.channel,
+            lambda name: state.fragment(name).runs,
+            lambda whole: state.fragment(whole).groups,
+            deliver=lambda given: messengers.deliver(self.runs, given),
+            on_step=lambda step: self.world.on_step(self, step),
+        )
+
+    def add(self, fragment: Fragment) -> None:
+        """Takes a fragment over from whoever has it."""
+        self.fragments[fragment.name] = fragment
+        epoch = self.world.next_epoch(fragment.name)
+        folder: FragmentFolder = self.world.state.fragment(fragment.name)
+        folder.claim(epoch)
+        writer = Writer(self.world.state.channel(fragment.channel), epoch)
+        sink = ChannelSink(writer, None, ("ts",), may_go_back=fragment.part is not None)
+        plan = plan_fragment(fragment)
+        run = LightRun(fragment, plan, epoch, folder, [sink], writer, 1_000)  # type: ignore[arg-type]
+        self.runs[fragment.name] = run
+        self.bundle.add(plan, epoch)  # type: ignore[arg-type]
+
+    def work(self) -> None:
+        """A round; one who dies is followed by another, who takes everything over."""
+        try:
+            self.bundle.round()
+            self.bundle.advance()
+            assert not self.bundle.failed, self.bundle.failed
+        except Died:
+            self.come_back()
+
+    def come_back(self) -> None:
+        while True:
+            self.begin()
+            try:
+                for fragment in tuple(self.fragments.values()):
+                    if not self.world.state.fragment(fragment.name).is_finished:
+                        self.add(fragment)
+                return
+            except Died:
+                continue
+
+
+class World:
+    """Three places with a part each, one of which gathers, and two feeds."""
+
+    def __init__(self, session: SparkSession, folder: Path, batches: int = BATCHES) -> None:
+        self.session = session
+        self.state = StateFolder(folder)
+        self.state.prepare()
+        network = parse_deployment(DEPLOYMENT, "d.yaml", Path()).network
+        (fused,) = fuse(network)
+        *self.parts, self.whole = spread_fragment(network, fused, {})
+        for fragment in (*self.parts, self.whole):
+            for stream in fragment.inputs:
+                self.state.channel(stream).register(fragment.name)
+        self.calls = Feed(self.state.channel("calls").folder, ("ts", "k", "n"), 1, batches, KEYS)
+        self.taps = Feed(self.state.channel("taps").folder, ("at", "k", "m"), 2, batches, KEYS)
+        self.state.channel("pairs").register("test")
+        self.groups = GroupFiles(self.state.fragment("pairs").groups)
+        self.spread = self.parts[0].part.spread  # type: ignore[union-attr]
+        self._epochs: Counter[str] = Counter()
+        self.on_step: Callable[[Place, str], None] = lambda place, step: None
+        self.places = [Place(self, name) for name in "abc"]
+        for place, part in zip(self.places, self.parts, strict=True):
+            place.add(part)
+        self.places[0].add(self.whole)
+
+    def next_epoch(self, name: str) -> int:
+        self._epochs[name] += 1
+        return self._epochs[name]
+
+    @property
+    def owners(self) -> GroupTable:
+        return self.groups.owners(self.spread)
+
+    def move(self, groups: set[int], part: int) -> bool:
+        """Asks for a move; whether it could be begun."""
+        try:
+            return self.groups.propose(self.owners.moved(groups, part))
+        except InputError:
+            return False
+
+    def give(self) -> None:
+        self.calls.give()
+        self.taps.give()
+
+    def work(self) -> None:
+        for place in self.places:
+            place.work()
+
+    def finish(self) -> None:
+        """Rounds until everything is out."""
+        for _ in range(60):
+            self.give()
+            self.work()
+            if self.state.fragment("pairs").is_finished:
+                return
+        raise AssertionError(f"it does not end: {self.owners}")
+
+    def check(self) -> None:
+        """Every pair came once, and none after the time that was told before."""
+        found: Counter = Counter()
+        channel, told_us = self.state.channel("pairs"), None
+        for manifest in channel.newer(0):
+            for file in manifest.files:
+                rows = channel.rows_of(file, ["ts", "n", "m"]).to_pylist()
+                found.update((row["n"], row["m"]) for row in rows)
+                times = [1e6 * row["ts"].timestamp() for row in rows]
+                assert told_us is None or min(times) >= told_us
+            if manifest.watermark_us is not None:
+                told_us = max(manifest.watermark_us, told_us or manifest.watermark_us)
+        assert found == self.expected()
+
+    def expected(self) -> Counter:
+        found: Counter = Counter()
+        for at_us, key, number in self.calls.rows:
+            partners = [
+                other
+                for tap_us, tap_key, other in self.taps.rows
+                if key is not None
+                and key == tap_key
+                and -6 * SECOND_US <= tap_us - at_us <= 3 * SECOND_US
+            ]
+            found.update((number, partner) for partner in partners or [None])
+        return found
+
+
+def test_parts_give_together_what_one_would(session: SparkSession, tmp_path: Path) -> None:
+    world = World(session, tmp_path)
+    world.finish()
+    world.check()
+    lasts = [world.state.channel(part.channel).last() for part in world.parts]
+    assert all(last is not None and last.sequence > 3 for last in lasts)
+    assert sorted(world.owners.closed) == [1, 2, 3]
+
+
+def test_groups_move_in_mid_stream(session: SparkSession, tmp_path: Path) -> None:
+    world, random, moves = World(session, tmp_path), Random(5), 0
+    for _ in range(BATCHES - 1):
+        world.give()
+        groups = set(random.sample(range(7), random.choice([1, 1, 3])))
+        moves += world.move(groups, random.choice([1, 2, 3]))
+        # Some are quicker than others.
+        for place in random.choices(world.places, k=3):
+            place.work()
+    world.finish()
+    assert moves > 4
+    assert not world.owners.moving
+    world.check()
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_whoever_dies_while_groups_move_every_pair_comes_once(
+    session: SparkSession, tmp_path: Path, step: str
+) -> None:
+    world, random = World(session, tmp_path), Random(step)
+    deaths: list[bool] = []
+
+    def die(place: Place, name: str) -> None:
+        if name == step and len(deaths) < 8 and random.random() < 0.4:
+            deaths.append(bool(world.owners.moving))
+            raise Died
+
+    world.on_step = die
+    for _ in range(BATCHES - 1):
+        world.give()
+        world.move({random.randrange(7)}, random.choice([1, 2, 3]))
+        if step in ("claimed", "taken"):
+            random.choice(world.places).come_back()
+        world.work()
+    world.finish()
+    assert len(deaths) >= 3, "the fault must have struck"
+    assert any(deaths), "a group must have been on its way when it struck"
+    world.check()
+
+
+def test_a_part_without_groups_follows(session: SparkSession, tmp_path: Path) -> None:
+    world = World(session, tmp_path)
+    assert world.move(set(world.owners.groups_of(2)), 1)
+    for _ in range(6):
+        world.give()
+        world.work()
+    assert world.owners.groups_of(2) == frozenset()
+    assert not world.owners.moving
+    world.finish()
+    world.check()
