@@ -66,6 +66,7 @@ def test_the_walk_is_complete(api: Api) -> None:
         ("DELETE", "/api/queries/{name}"),
         ("GET", "/api/fragments"),
         ("GET", "/api/operators"),
+        ("GET", "/api/joins"),
         ("GET", "/api/moves"),
         ("GET", "/api/moves/{number}"),
         ("POST", "/api/moves"),

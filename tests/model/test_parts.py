@@ -11,8 +11,6 @@ from penstock.errors import InputError
 from penstock.lang.deployment import parse_deployment
 from penstock.model.parts import JoinSpread, join_spread, parts_of
 
-pytestmark = pytest.mark.core
-
 STREAMS = """
 streams:
   asked: {source: {directory: in, format: csv}, schema: "ts timestamp, k string, x double", event_time: ts, lateness: 1s}

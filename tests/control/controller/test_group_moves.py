@@ -14,8 +14,6 @@ from penstock.control.records import MoveRecord
 from penstock.errors import InputError
 from penstock.model.group_table import GroupTable
 
-pytestmark = pytest.mark.core
-
 JOIN = """
 streams:
   asked: {source: {directory: in, format: csv}, schema: "ts timestamp, k string", event_time: ts, lateness: 1s}

@@ -14,8 +14,6 @@ from penstock.kernels.window_join.terms import JoinOffset, SideOffset
 from penstock.model.group_table import GroupTable
 from penstock.model.parts import JoinSpread
 
-pytestmark = pytest.mark.core
-
 PARTS, GROUPS = 3, 5
 STEPS = ("read", "release", "publish", "take", "settle", "let go")
 

@@ -173,6 +173,7 @@ def test_dict() -> None:
             "groups": None,
             "engine": None,
             "join": None,
+            "spread": None,
             "sql": "",
         },
         {
@@ -185,6 +186,7 @@ def test_dict() -> None:
             "groups": None,
             "engine": None,
             "join": None,
+            "spread": None,
             "sql": "",
         },
     ]
