@@ -66,6 +66,8 @@ def test_the_walk_is_complete(api: Api) -> None:
         ("DELETE", "/api/queries/{name}"),
         ("GET", "/api/fragments"),
         ("GET", "/api/operators"),
+        ("GET", "/api/balance"),
+        ("PUT", "/api/balance"),
         ("GET", "/api/joins"),
         ("GET", "/api/moves"),
         ("GET", "/api/moves/{number}"),
