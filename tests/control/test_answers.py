@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 from prometheus_client.core import Metric
@@ -26,6 +26,7 @@ from penstock.control.answers import (
 from penstock.control.catalog import Catalog
 from penstock.control.records import NodeRecord, UnitRecord
 from penstock.control.system import System, assembled
+from penstock.model.beginnings import Beginning
 from penstock.model.measurements import FragmentStatus, IntakeSample, NodeSample
 
 
@@ -222,6 +223,18 @@ class TestQueries:
                 "state": "starting",
             }
         ]
+
+    def test_since_when_they_count(self, running: Catalog) -> None:
+        whole = system(running)
+        peaks = whole.units["peaks"]
+        assert peaks.fragment is not None
+        beginning = Beginning("now", 1_500_000)
+        late = replace(peaks, fragment=replace(peaks.fragment, beginning=beginning))
+        grown = replace(whole, units={**whole.units, "peaks": late})
+        (begin,) = queries_answer(running, grown)[0].begins
+        assert (begin.start, begin.since) == ("now", "1970-01-01T00:00:01.500000Z")
+        shown = {one.name: one.since for one in fragments_answer(running, grown)}
+        assert shown == {"peaks": begin.since, "readings": None}
 
     @pytest.mark.parametrize(
         ("states", "summary"),

@@ -149,3 +149,9 @@ def test_a_row_exactly_as_far_ahead_as_allowed_counts(
     rows = [table([105]), table([106])]
     found = [is_too_far_ahead(one, "ts", 5, clock_us, latest_us).tolist() for one in rows]
     assert found == [[one] for one in ahead]
+
+
+def test_rows_that_count_make_room_for_those_exactly_so_far_ahead_of_them() -> None:
+    times = [3, 8, 14, 13, 18, 24]
+    found = is_too_far_ahead(table(times), "ts", 5, 0, None).tolist()
+    assert found == [False, False, True, False, False, True]
