@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from penstock.channels.durable import write_record
 from penstock.cli.device_text import device_lines
 from penstock.cli.main import app
+from penstock.control.home import Home
 
 pytestmark = pytest.mark.core
 
@@ -32,23 +34,36 @@ def test_mistakes(arguments: list[str], text: str) -> None:
 
 
 def test_a_system_without_a_station(tmp_path: Path) -> None:
-    home = tmp_path / "system"
-    home.mkdir()
+    home = tmp_path / "system"  # It is not there yet: the device waits for it.
     arguments = ["device", "--query", "q", "--home", str(home), "--patience", "0.1"]
     told = CliRunner().invoke(app, arguments)
     assert "nobody in" in str(told.exception) and "broadcasts q" in str(told.exception)
 
 
+def test_a_query_that_nobody_broadcasts(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.broadcasts.mkdir(parents=True)
+    write_record(home.broadcasts / "d.status.json", {"queries": {"profit": {}, "jumps": {}}})
+    arguments = ["device", "--query", "proft", "--home", str(tmp_path), "--patience", "0.1"]
+    told = CliRunner().invoke(app, arguments)
+    assert str(told.exception) == (
+        f"nobody in {tmp_path} broadcasts proft; on the air are profit, jumps. Did you mean profit?"
+    )
+
+
 def test_devices_for_people() -> None:
     query = {"cut": 1, "operators": 3, "ships": ["sums"], "switches": False, "listeners": 2,
              "rows": 9, "bytes": 900}  # fmt: skip
-    device = {"device": "anna", "query": "q", "tuned_s": 1.5, "processed_s": 0.25, "energy_j": 2.0,
-              "battery_s": 7200.0, "missed_cycles": 3}  # fmt: skip
+    device = {"device": "anna", "query": "q", "listening": True, "tuned_s": 1.5,
+              "processed_s": 0.25, "energy_j": 2.0, "battery_s": 7200.0,
+              "missed_cycles": 3}  # fmt: skip
+    gone = {"device": "ben", "query": "q", "listening": False}
     station = {"deployment": "d", "organisation": "sorted", "port": 5, "cycle": 7,
                "airtime_s": 0.5, "cycle_s": 1.0, "overloaded": False, "queries": {"q": query},
-               "devices": [device]}  # fmt: skip
+               "devices": [device, gone]}  # fmt: skip
     assert device_lines([station]) == [
         "d: sorted broadcast at 127.0.0.1:5, cycle 7, on the air 50.0% of the time",
         "  q: cut 1 of 3, ships sums; 2 listening, 9 rows, 900 bytes",
         "  anna hears q; tuned 1.50 s, computed 0.25 s, 2 J; battery for 2.0 h; missed 3 cycles",
+        "  ben has heard q",
     ]

@@ -27,7 +27,6 @@ from penstock.feeds.arrow import moment_text
 from penstock.feeds.generators import generator
 from penstock.lang.deployment import parse_deployment
 from penstock.model.beginnings import Since, since_behind
-from penstock.model.devices import DeviceProfile
 from penstock.model.network import Deployment
 from penstock.model.sources import GeneratorSource
 
@@ -210,8 +209,7 @@ class Device:
     ) -> None:
         self.rows: dict[str, pa.Table] = {}
         self.heard = HeardResults({}, self._keep, state)
-        profile = DeviceProfile(name, 1e9, 0.5, 1.0, 20_000)
-        registration = Registration(query, profile, token)
+        registration = Registration(query, name, {"battery_j": 500.0}, lambda: token)
         self.program = ReceiverProgram(lambda: ("127.0.0.1", port), registration, self.heard)
         self._over = threading.Event()
         self.error: Exception | None = None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import socket
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from penstock.device.station import Station
 from penstock.errors import InputError
+from penstock.model.devices import DeviceProfile
 from waiting import until
 
 from device.air import Device, Server, deployment, on_air
@@ -27,7 +29,6 @@ def test_devices_give_what_the_whole_query_gives_for_every_cut(tmp_path: Path, c
         devices = [Device(port, name="anna"), Device(port, name="ben")]
         other = Device(port, "peaks", "anna")
         server.push_all()
-        until(lambda: broadcaster.listeners("usage"))
         for device in devices:
             device.join()
         other.stop()
@@ -117,6 +118,47 @@ def test_a_disseminator_that_restarts_loses_nothing(tmp_path: Path) -> None:
         device.join()
     assert device.given == server.whole("usage")
     assert device.program.record()["gaps"] == []
+
+
+def test_a_profile_is_what_is_said_then_what_is_written(tmp_path: Path) -> None:
+    made = deployment(tmp_path, 1)
+    server = Server(tmp_path, made)
+    with on_air(server.broadcaster()) as broadcaster:
+        anna, eve = (Device(broadcaster.station.port, name=name) for name in ("anna", "eve"))
+        until(lambda: len(broadcaster.listeners("usage")) == 2)
+        profiles = {one.name: one for one in broadcaster.listeners("usage")}
+        until(lambda: anna.program.record().get("battery_s", 0) is None)
+        anna.stop()
+        eve.stop()
+    assert made.devices is not None
+    assert profiles["anna"] == replace(made.devices.devices[0], battery_j=500.0)
+    assert profiles["eve"] == DeviceProfile("eve", 1e9, 0.16, 1.0, 500.0)
+
+
+def test_what_devices_have_used_is_told_after_they_have_left(tmp_path: Path) -> None:
+    server = Server(tmp_path, deployment(tmp_path, 1))
+    with on_air(server.broadcaster()) as broadcaster:
+        device = Device(broadcaster.station.port)
+        server.push_all()
+        device.join()
+        until(lambda: not broadcaster.listeners("usage"))
+        (told,) = broadcaster.status()["devices"]
+    assert (told["device"], told["query"], told["listening"]) == ("anna", "usage", False)
+    assert told["energy_j"] == device.program.record()["energy_j"] > 0
+    assert told["battery_s"] > 0
+
+
+def test_reports_that_are_none_are_not_told(tmp_path: Path) -> None:
+    server = Server(tmp_path, deployment(tmp_path, 1, open=True))
+    said = {"ask": "tune", "query": "usage", "device": "eve", "profile": {}}
+    with (
+        on_air(server.broadcaster()) as broadcaster,
+        socket.create_connection(("127.0.0.1", broadcaster.station.port)) as made,
+    ):
+        made.sendall(json.dumps(said).encode() + b"\n" + b'{"energy_j": "much"}\n')
+        until(lambda: any(one.report for one in broadcaster.station.tuned))
+        (told,) = broadcaster.status()["devices"]
+    assert told["device"] == "eve" and told["energy_j"] is None
 
 
 def test_a_device_that_comes_after_the_end_is_told(tmp_path: Path) -> None:

@@ -35,7 +35,8 @@ class Hostile:
         plan = ShippedPlan.of(OnAir.first(1, chain, 0), chain).to_record()
         welcome = {
             "number": 1, "key": KEY.hex(), "query_key": QUERY_KEY.key.hex(), "plan": plan,
-            "bandwidth_per_s": 125_000.0, "cycle_s": 0.1, "power_up_j": 0.0, "ended": False,
+            "bandwidth_per_s": 125_000.0, "cycle_s": 0.1, "power_up_j": 0.0,
+            "profile": {}, "ended": False,
         }  # fmt: skip
         self.station = Station(0, lambda asked: (welcome, True))
         self.rows = generator("meters", {"homes": 40, "days": 1}).read(0, 1_000)

@@ -113,6 +113,16 @@ def test_a_deployment_is_planned_with_what_a_sample_shows(tmp_path: Path) -> Non
     assert compare(cut_table(problem)).plan_of("bose").cuts["usage"] == 1
 
 
+def test_a_cycle_lasts_real_time(tmp_path: Path) -> None:
+    rates = []
+    for speedup in (600, 1_200):
+        text = HEAD.replace("days: 1", f"days: 1, speedup: {speedup}")
+        found = parse_deployment(f"{text}  q: SELECT home FROM readings", "d.yaml", tmp_path)
+        rates.append(measured_problem(found, {}).sources[0].rate_per_s)
+    assert rates[1] == pytest.approx(2 * rates[0], rel=0.01)
+    assert rates[0] == pytest.approx(600 * 40 / 1800, rel=0.05)
+
+
 @pytest.mark.parametrize(
     ("changed", "to", "text"),
     [

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from penstock.cli.system_commands import HomeOption
-from penstock.errors import InputError, UnreachableError, UsageError
+from penstock.errors import InputError, UnreachableError, UsageError, listed, suggestion
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from penstock.device.receiver import Address
-    from penstock.model.devices import DeviceProfile
 
 DEVICE_EXAMPLES = """\
 [bold]Examples[/bold]
@@ -74,11 +73,16 @@ def device(
     from penstock.device.receiver import ReceiverProgram, Registration
 
     place = Home(home or DEFAULT)
-    given = (speed, processing_power, receiving_power, battery)
-    profile = _profile(name, query, given, place, server)
+    given = {
+        "speed_per_s": speed,
+        "processing_w": processing_power,
+        "receiving_w": receiving_power,
+        "battery_j": battery,
+    }
+    profile = {key: value for key, value in given.items() if value is not None}
+    registration = Registration(query, name, profile, _token(token_file, place, server))
     tables = dict(map(own_table, table or ()))
     heard = HeardResults(tables, _output(query, to, state, json), state)
-    registration = Registration(query, profile, _token(token_file, place, server))
     program = ReceiverProgram(_address(server, place, query), registration, heard)
     with StopRequest(os.dup(2)) as stop:
         program.run(lambda: stop.wait(0), patience)
@@ -86,6 +90,8 @@ def device(
 
 
 def _address(server: str | None, home: Any, query: str) -> Callable[[], Address]:
+    from penstock.control.broadcasting import devices_answer
+
     if server is not None:
         host, _, port = server.rpartition(":")
         if not host or not port.isdigit():
@@ -93,41 +99,29 @@ def _address(server: str | None, home: Any, query: str) -> Callable[[], Address]
         return lambda: (host, int(port))
 
     def look() -> Address:
-        station = _station(home, query)
-        if station is None:
-            raise UnreachableError(f"nobody in {home.path} broadcasts {query}")
-        return ("127.0.0.1", int(station["port"]))
+        stations = devices_answer(home)
+        found = next((one for one in stations if query in one["queries"]), None)
+        if found is None:
+            names = [name for station in stations for name in station["queries"]]
+            others = f"; on the air are {listed(names)}" if names else ""
+            raise UnreachableError(
+                f"nobody in {home.path} broadcasts {query}{others}",
+                hint=suggestion(query, names)
+                or "Is the system up? penstock status --devices shows its stations.",
+            )
+        return ("127.0.0.1", int(found["port"]))
 
     return look
 
 
-def _station(home: Any, query: str) -> dict[str, Any] | None:
-    from penstock.control.broadcasting import devices_answer
-
-    found = (one for one in devices_answer(home) if query in one["queries"])
-    return next(found, None)
-
-
-def _token(path: Path | None, home: Any, server: str | None) -> str:
+def _token(path: Path | None, home: Any, server: str | None) -> Callable[[], str]:
     if path is not None:
         try:
-            return path.read_text().strip()
+            token = path.read_text().strip()
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror}") from None
-    return "" if server is not None else str(home.device_token())
-
-
-def _profile(
-    name: str, query: str, given: tuple[float | None, ...], home: Any, server: str | None
-) -> DeviceProfile:
-    from penstock.model.devices import DeviceProfile
-
-    fields = ("speed_per_s", "processing_w", "receiving_w", "battery_j")
-    written = {key: one for key, one in zip(fields, given, strict=True) if one is not None}
-    station = _station(home, query) if server is None else None
-    known = station["profiles"].get(name, {}) if station else {}
-    merged = {"speed_per_s": 1e9, "processing_w": 0.16, "receiving_w": 1.0} | known | written
-    return DeviceProfile(name, **merged)
+        return lambda: token
+    return str if server is not None else home.device_token  # type: ignore[no-any-return]
 
 
 def _output(

@@ -37,7 +37,8 @@ def _station(station: dict[str, Any]) -> list[str]:
 
 def _device(device: dict[str, Any]) -> str:
     energy, battery = device.get("energy_j"), device.get("battery_s")
-    parts = [f"  {device['device']} hears {device['query']}"]
+    does = "hears" if device["listening"] else "has heard"
+    parts = [f"  {device['device']} {does} {device['query']}"]
     if energy is not None:
         parts.append(
             f"tuned {device['tuned_s']:.2f} s, computed {device['processed_s']:.2f} s, "

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 from pydantic_core import to_jsonable_python
 
 from penstock.control.records import (
@@ -367,12 +367,50 @@ class BroadcastQueryAnswer(ApiModel):
     switches: bool
 
 
-class StationAnswer(ApiModel):
-    """A broadcast: where it is heard, how long a cycle is on the air, and what devices report.
+class StepAnswer(ApiModel):
+    """A shipped operator on a device: rows in and out, seconds of processor time."""
 
-    ``devices`` are as they report themselves: seconds tuned and computed, joules, cycles missed,
-    windows touched by that, and how long the battery lasts.
+    name: str
+    rows_in: int
+    rows_out: int
+    seconds: float
+
+
+class DeviceAnswer(ApiModel):
+    """A device that listens, or did, as it reports itself: counts since it was first started.
+
+    ``gaps`` are the stretches of event time that it did not hear, ``touched_windows`` the windows
+    that lack rows by that, by aggregate. What it has not told yet is zero, or null.
     """
+
+    device: str
+    query: str
+    listening: bool
+    plan: int = 0
+    next: int | None = None
+    cycles: int = 0
+    missed_cycles: int = 0
+    lost_results: int = 0
+    unreadable: int = 0
+    tuned_bytes: int = 0
+    slept_bytes: int = 0
+    garbage_bytes: int = 0
+    replayed_packets: int = 0
+    power_ups: int = 0
+    rows_in: int = 0
+    rows_out: int = 0
+    running_s: FiniteFloat | None = None
+    tuned_s: FiniteFloat | None = None
+    processed_s: FiniteFloat = 0.0
+    energy_j: FiniteFloat | None = None
+    battery_s: FiniteFloat | None = None
+    gaps: list[str] = []
+    touched_windows: dict[str, list[tuple[str, str]]] = {}
+    steps: list[StepAnswer] = []
+
+
+class StationAnswer(ApiModel):
+    """A broadcast: where it is heard, how long a cycle is on the air, and who listens or did."""
 
     deployment: str
     pid: int
@@ -384,6 +422,5 @@ class StationAnswer(ApiModel):
     airtime_s: float
     cycle_s: float
     overloaded: bool
-    profiles: dict[str, dict[str, float]]
     queries: dict[str, BroadcastQueryAnswer]
-    devices: list[dict[str, Any]]
+    devices: list[DeviceAnswer]

@@ -18,12 +18,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from penstock.channels.channel import Channel
 from penstock.channels.durable import read_number, read_record, write_record
+from penstock.control.answer_models import DeviceAnswer
 from penstock.device.chain import Chain, chain_of
 from penstock.device.following import Followed, follow
 from penstock.device.payload import AirKey, pack
 from penstock.device.plans import OnAir, ShippedPlan
+from penstock.device.profiles import merge_profile
 from penstock.device.splitting import first_cuts
 from penstock.device.station import Answer, Station
 from penstock.errors import InputError, RunError, listed, suggestion
@@ -35,7 +39,6 @@ _KEY_BYTES = 32
 _LAGGING_CYCLES = 2
 _RETURN_S = 10.0
 """How long a disseminator that has been restarted waits for those who listened before."""
-_PROFILE = ("speed_per_s", "processing_w", "receiving_w", "battery_j")
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +55,7 @@ class _Query:
     sent_bytes: int = 0
     ended: bool = False
     latest_us: int | None = None
+    awaited: int = 0
 
 
 class Broadcaster:
@@ -96,8 +100,9 @@ class Broadcaster:
             on_air = OnAir.first(at + 1, chain, cuts[query.name])
             if query.name in known:
                 on_air = OnAir(**known[query.name])
+            awaited = on_air.listeners
             key = b"" if self.section.is_open else secrets.token_bytes(_KEY_BYTES)
-            found[query.name] = _Query(chain, on_air, key=AirKey(key))
+            found[query.name] = _Query(chain, on_air, key=AirKey(key), awaited=awaited)
             self._enter(found[query.name])
         return found
 
@@ -212,8 +217,9 @@ class Broadcaster:
         """Whether some who listened before a restart may still come back; notes who is there."""
         count = len(self.listeners(query.chain.query))
         is_early = time.monotonic() - self.began_s < _RETURN_S
-        if is_early and count < query.on_air.listeners:
+        if is_early and count < query.awaited:
             return True
+        query.awaited = 0
         if count != query.on_air.listeners:
             query.on_air = replace(query.on_air, listeners=count)
             self._remember()
@@ -257,7 +263,9 @@ class Broadcaster:
     def listeners(self, query: str) -> list[DeviceProfile]:
         """Those who listen to a query now."""
         return [
-            _profile(one.asked) for one in self.station.tuned if one.asked.get("query") == query
+            self._profile(one.asked)
+            for one in self.station.tuned
+            if one.asked.get("query") == query
         ]
 
     def _watts(self, query: _Query) -> float:
@@ -273,7 +281,7 @@ class Broadcaster:
         plan = ShippedPlan.of(query.on_air, query.chain).to_record()
         if asked.get("ask") == "plan":
             return {"plan": plan}, False
-        _profile(asked)
+        profile = self._profile(asked)
         broadcast = self.section.broadcast
         answer = {
             "number": query.on_air.number,
@@ -283,12 +291,20 @@ class Broadcaster:
             "bandwidth_per_s": broadcast.bandwidth_per_s,
             "cycle_s": broadcast.cycle_s,
             "power_up_j": broadcast.power_up_j,
+            "profile": profile.to_record(),
             "plan": plan,
             "ended": query.ended,
             "next": query.next,
             "latest_us": query.latest_us,
         }
         return answer, True
+
+    def _profile(self, asked: Mapping[str, Any]) -> DeviceProfile:
+        said, name = asked.get("profile"), asked.get("device")
+        if not isinstance(said, dict) or not isinstance(name, str):
+            raise InputError("a device registers with its name and its profile")
+        known = next((one for one in self.section.devices if one.name == name), None)
+        return merge_profile(name, said, known)
 
     def _check_token(self, asked: Mapping[str, Any]) -> None:
         given = str(asked.get("token", ""))
@@ -315,10 +331,19 @@ class Broadcaster:
             "airtime_s": airtime,
             "cycle_s": broadcast.cycle_s,
             "overloaded": airtime > broadcast.cycle_s,
-            "profiles": {one.name: _fields(one) for one in self.section.devices},
             "queries": {name: self._query_status(one) for name, one in self._queries.items()},
-            "devices": [dict(one.report) | _asked(one.asked) for one in self.station.tuned],
+            "devices": self._devices(),
         }
+
+    def _devices(self) -> list[dict[str, Any]]:
+        """The last reports of all who listen, and of those who did."""
+        found = {}
+        for is_listening, receivers in ((False, self.station.left), (True, self.station.tuned)):
+            for receiver in receivers:
+                who = {key: receiver.asked.get(key) for key in ("device", "query")}
+                who["listening"] = is_listening
+                found[who["device"], who["query"]] = _checked(receiver.report, who)
+        return list(found.values())
 
     def _query_status(self, query: _Query) -> dict[str, Any]:
         on_air = query.on_air
@@ -341,23 +366,9 @@ class Broadcaster:
         write_record(self.status_path, self.status())
 
 
-def _profile(asked: Mapping[str, Any]) -> DeviceProfile:
-    given, name = asked.get("profile"), asked.get("device")
-    if not isinstance(given, dict) or not isinstance(name, str):
-        raise InputError("a device registers with its name and its profile")
+def _checked(report: Mapping[str, Any], who: dict[str, Any]) -> dict[str, Any]:
+    """What a device says of itself; nothing if it is no such report."""
     try:
-        numbers = {key: given[key] for key in _PROFILE if given.get(key) is not None}
-        return DeviceProfile(name, **{key: float(value) for key, value in numbers.items()})
-    except (TypeError, ValueError):
-        raise InputError(
-            f"device {name} has the profile {given}",
-            hint="It needs speed, processing_power and receiving_power.",
-        ) from None
-
-
-def _asked(asked: Mapping[str, Any]) -> dict[str, Any]:
-    return {"device": asked.get("device"), "query": asked.get("query")}
-
-
-def _fields(profile: DeviceProfile) -> dict[str, Any]:
-    return {key: value for key, value in vars(profile).items() if key != "name" and value}
+        return DeviceAnswer(**{**report, **who}).model_dump(mode="json")
+    except ValidationError:
+        return DeviceAnswer(**who).model_dump(mode="json")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 
 import psutil
 import pyarrow as pa
@@ -19,6 +20,7 @@ from penstock.device.problem import ChainMeasure, given_problem, problem_of
 from penstock.device.steps import Step
 from penstock.errors import InputError
 from penstock.feeds.generators import generator
+from penstock.feeds.rates import known_rates
 from penstock.feeds.table_rows import table_rows
 from penstock.model.devices import DeviceQuery, GivenCost
 from penstock.model.durations import US_PER_S
@@ -63,9 +65,9 @@ def measure_chain(
             break
         run = ShippedRun([step], chain.shape_at(at).schema, tables)
         run.feed(rows.slice(0, 1), None)
-        began_s = time.perf_counter()
+        began_s = time.process_time()
         given = run.feed(rows, _NO_END_US)
-        spent_s = time.perf_counter() - began_s
+        spent_s = time.process_time() - began_s
         selectivity = _selectivity(operator, step, rows, given, seconds)
         costs.append(
             GivenCost(
@@ -90,10 +92,14 @@ def measured_problem(deployment: Deployment, own: Mapping[str, pa.Table]) -> Pow
     if is_known:
         return problem
     speed_hz, found, chains = clock_hz(), {}, {}
+    rates = known_rates(deployment.network)
     for query in section.queries:
         chain = chains[query.name] = chain_of(deployment.network, query.name)
         rows = sample_of(deployment.network.stream(chain.source))
-        found[query.name] = measure_chain(chain, rows, tables_for(chain, own), speed_hz)
+        measured = measure_chain(chain, rows, tables_for(chain, own), speed_hz)
+        # A cycle lasts real time, and a stream may be played faster than it happened.
+        rate_per_s = rates.get(chain.source, measured.rate_per_s)
+        found[query.name] = replace(measured, rate_per_s=rate_per_s)
         _check_measured(chain, query, found[query.name])
     return problem_of(section, chains, found)
 

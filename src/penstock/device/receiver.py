@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import socket
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +14,7 @@ import pyarrow as pa
 from penstock.device.heard import HeardResults
 from penstock.device.payload import AirKey, unpack
 from penstock.device.plans import ShippedPlan
+from penstock.device.profiles import merge_profile
 from penstock.errors import InputError, PenstockError, RunError, UnreachableError
 from penstock.model.devices import DeviceProfile
 from penstock.power.air.events import AirEvent, Heard, Lost, Missed
@@ -29,17 +30,24 @@ Address = tuple[str, int]
 
 @dataclass(frozen=True)
 class Registration:
-    """What a device says when it registers: where, for which query, and who it is."""
+    """What a device says when it registers: for which query, who it is, and what it knows of
+    itself; the station answers with the whole profile.
+
+    ``token`` is asked for whenever the device connects.
+    """
 
     query: str
-    profile: DeviceProfile
-    token: str = ""
+    device: str
+    profile: Mapping[str, float] = field(default_factory=dict)
+    token: Callable[[], str] = str
+
+    def __post_init__(self) -> None:
+        merge_profile(self.device, self.profile)
 
     def message(self, ask: str) -> bytes:
         """The line it sends."""
-        profile = {key: value for key, value in asdict(self.profile).items() if key != "name"}
-        said = {"ask": ask, "token": self.token, "query": self.query, "device": self.profile.name}
-        return json.dumps({**said, "profile": profile}).encode() + b"\n"
+        said = {"ask": ask, "token": self.token(), "query": self.query, "device": self.device}
+        return json.dumps({**said, "profile": dict(self.profile)}).encode() + b"\n"
 
 
 @dataclass(frozen=True)
@@ -52,11 +60,12 @@ class Welcome:
     bandwidth_per_s: float
     cycle_s: float
     power_up_j: float
+    profile: DeviceProfile
     plan: ShippedPlan
     end: tuple[int, int | None] | None = None
 
     @classmethod
-    def of(cls, answer: dict[str, Any]) -> Welcome:
+    def of(cls, answer: dict[str, Any], device: str) -> Welcome:
         try:
             return cls(
                 int(answer["number"]),
@@ -65,6 +74,7 @@ class Welcome:
                 float(answer["bandwidth_per_s"]),
                 float(answer["cycle_s"]),
                 float(answer["power_up_j"]),
+                merge_profile(device, answer["profile"]),
                 ShippedPlan.from_record(answer["plan"]),
                 (int(answer["next"]), answer["latest_us"]) if answer["ended"] else None,
             )
@@ -95,7 +105,10 @@ class ReceiverProgram:
                 with socket.create_connection(self._address(), timeout=5.0) as made:
                     self._listen(made, is_over)
                 heard_s = time.monotonic()
-            except (OSError, UnreachableError) as error:
+            except UnreachableError:
+                if time.monotonic() - heard_s > patience_s:
+                    raise
+            except OSError as error:
                 if time.monotonic() - heard_s > patience_s:
                     raise UnreachableError(
                         f"the station does not answer ({error})",
@@ -106,7 +119,7 @@ class ReceiverProgram:
     def _listen(self, made: socket.socket, is_over: Callable[[], bool]) -> None:
         made.sendall(self._registration.message("tune"))
         answer, rest = _answer(made)
-        self._welcome = welcome = Welcome.of(answer)
+        self._welcome = welcome = Welcome.of(answer, self._registration.device)
         if welcome.end is not None:
             self.heard.end_at(*welcome.end)
         tuner = Tuner({welcome.number}, welcome.key)
@@ -183,7 +196,7 @@ class ReceiverProgram:
         counts = {key: value for key, value in report.to_record().items() if key != "gaps"}
         record = {"plan": self.heard.plan, "next": self.heard.next, **counts}
         if welcome is not None:
-            profile, seconds = self._registration.profile, time.monotonic() - self._began_s
+            profile, seconds = welcome.profile, time.monotonic() - self._began_s
             energy_j = report.energy_j(profile, welcome.bandwidth_per_s, welcome.power_up_j)
             record["tuned_s"] = report.tuned_s(welcome.bandwidth_per_s)
             record["energy_j"] = energy_j

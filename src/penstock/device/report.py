@@ -41,8 +41,8 @@ class Gap:
 class DeviceReport:
     """Counts since a device was first started; energy in joules, times in seconds.
 
-    ``tuned_s`` is how long the bytes it heard are on the air, ``processed_s`` how long its shipped
-    operators really took.
+    ``tuned_s`` is how long the bytes it heard are on the air, ``processed_s`` the processor time
+    that its shipped operators really took.
     """
 
     cycles: int = 0

@@ -23,6 +23,7 @@ MOST_BEHIND_BYTES = 64 << 20
 _LONGEST_LINE = 1 << 16
 _PATIENCE_S = 5.0
 _MOST_WAITING = 256
+_MOST_LEFT = 1_000
 _SEND_BYTES = 4 << 20
 
 Answer = dict[str, Any]
@@ -49,7 +50,7 @@ class Receiver:
 
 
 class Station:
-    """Sends cycles to all who were let in by ``answer``."""
+    """Sends cycles to all who were let in by ``answer``; ``left`` are the last who hung up."""
 
     def __init__(self, port: int, answer: Answerer) -> None:
         self._answer = answer
@@ -57,6 +58,7 @@ class Station:
         self._listening = _listen(port)
         self._selector.register(self._listening, selectors.EVENT_READ)
         self.receivers: dict[socket.socket, Receiver] = {}
+        self.left: deque[Receiver] = deque(maxlen=_MOST_LEFT)
 
     @property
     def port(self) -> int:
@@ -204,6 +206,8 @@ class Station:
             with suppress(KeyError):
                 self._selector.unregister(receiver.socket)
             receiver.socket.close()
+            if receiver.is_tuned:
+                self.left.append(receiver)
 
 
 def _listen(port: int) -> socket.socket:

@@ -69,6 +69,12 @@ class DeviceProfile:
         if self.battery_j is not None:
             check_above_zero(what, "battery", self.battery_j)
 
+    def to_record(self) -> dict[str, float]:
+        """Its numbers by field, without those that nobody knows."""
+        return {
+            key: value for key, value in vars(self).items() if key != "name" and value is not None
+        }
+
 
 @dataclass(frozen=True)
 class GivenCost:
