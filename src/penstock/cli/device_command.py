@@ -121,7 +121,7 @@ def _token(path: Path | None, home: Any, server: str | None) -> Callable[[], str
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror}") from None
         return lambda: token
-    return str if server is not None else home.device_token  # type: ignore[no-any-return]
+    return str if server is not None else home.device_token
 
 
 def _output(
