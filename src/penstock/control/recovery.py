@@ -19,10 +19,10 @@ def pause_s(unit: UnitRecord, reached_s: Mapping[str, float], lease_s: float) ->
     """For how long nobody worked on a unit that has a new owner; None if it is not known.
 
     After a failure that is since the last sign of life of the former owner: one lease before its
-    lease ended.
+    lease ended. Of an owner that had it running before, and lost its lease, it is not known.
     """
     until_s = max(reached_s.values(), default=None)
-    if until_s is None:
+    if until_s is None or unit.is_up:
         return None
     if unit.lost_s is not None:
         return round(max(0.0, until_s - unit.lost_s + lease_s), 3)

@@ -33,18 +33,18 @@ class TwoNodes:
         self, catalog: TroubledCatalog, make: Callable[..., SteppedNode], controller: Controller
     ) -> None:
         self.other = ToyWorker()
-        self._nodes = (make(), make("b", self.other))
+        self.nodes = (make(), make("b", self.other))
         self._controller = controller
-        for node in self._nodes:
+        for node in self.nodes:
             node.settle(0.5)
         catalog.assign(the(catalog), "a")
-        self._nodes[0].settle()
+        self.nodes[0].settle()
         assert runs(catalog)
 
     def settle(self) -> None:
         for _ in range(10):
             self._controller.tick()
-            for node in self._nodes:
+            for node in self.nodes:
                 node.settle(0.5)
 
 
@@ -139,6 +139,13 @@ def test_the_pause_of_a_move_is_measured(
     told = next(event for event in catalog.events() if event.kind == "pause")
     assert told.text.startswith("a → b paused for 1.")
     assert told.numbers["move"] == begun.id
+    # One that loses its lease and goes on has not moved again.
+    nodes.other.reached_s = {}
+    nodes.nodes[1].lose_lease()
+    nodes.settle()
+    nodes.other.reached_s = {"first_batch_s": released_s + 60}
+    nodes.settle()
+    assert [event for event in catalog.events() if event.kind == "pause"] == [told]
 
 
 def test_a_recovery_says_what_it_took(
