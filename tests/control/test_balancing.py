@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from control.toys import TroubledCatalog
-from penstock.control.balancing import Balancer
+from penstock.control.balancing import LiveBalancing
 from penstock.control.controller import Controller
 from penstock.control.home import Home
 from penstock.control.records import NodeRecord
@@ -72,7 +72,7 @@ class System:
             catalog.assign(unit, "n1")
             catalog.report(unit.name, unit.epoch + 1, "running")
         self.planners = Planners()
-        self.balancer = Balancer(catalog, self.controller, self.planners)
+        self.balancer = LiveBalancing(catalog, self.controller, self.planners)
 
     def measure(self, **loads: list[float]) -> None:
         """Samples up to now, every two seconds, of fragments with these loads in cores."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from control.asking import Api, served
 from control.made_up import AMI
-from penstock.control.balancing import Balancer
+from penstock.control.balancing import LiveBalancing
 from penstock.errors import UnreachableError
 
 ONE_WAY = AMI + "balance: {policy: one-way, every: 20s}\n"
@@ -43,7 +43,7 @@ def test_nothing_is_balanced_that_nobody_wants_balanced(tmp_path: Path) -> None:
         assert now(api) == ("off", "10s", "nobody", None)
         assert submit(api, "ami", AMI) is None
         assert now(api) == ("off", "10s", "nobody", None)
-        assert Balancer(api.catalog, api.controller).settings().policy == "off"
+        assert LiveBalancing(api.catalog, api.controller).settings().policy == "off"
 
 
 def test_files_say_so_one_after_the_other(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_a_command_holds_whatever_files_say(tmp_path: Path) -> None:
 
 def test_the_balancer_goes_by_it(tmp_path: Path) -> None:
     with served(tmp_path) as api:
-        balancer = Balancer(api.catalog, api.controller)
+        balancer = LiveBalancing(api.catalog, api.controller)
         for policy in ("one-way", "global", "off"):
             command(api, policy, most_load=0.5)
             settings = balancer.settings()

@@ -187,6 +187,7 @@ def _balancing(deployment: Deployment) -> Balancing:
         written.guards,
         suggest=written.suggest,
         scope=written.scope,
+        own=written.own,
     )
 
 

@@ -15,7 +15,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from penstock.control.api import make_app
-from penstock.control.balancing import Balancer
+from penstock.control.balancing import LiveBalancing
 from penstock.control.broadcasting import keep_broadcasting
 from penstock.control.catalog import Catalog
 from penstock.control.controller import Controller, tick_always
@@ -80,10 +80,10 @@ def _serve(home: Home, catalog: Catalog, listening: socket.socket, add_pages: Ad
     server = uvicorn.Server(config)
     keep_balance(catalog, controller.system())
     home.tell_stopped(False)
-    balancer = Balancer(catalog, controller)
+    balancing = LiveBalancing(catalog, controller)
     ticks = (
         controller.tick,
-        lambda: balancer.tick(catalog.now_s()),
+        lambda: balancing.tick(catalog.now_s()),
         lambda: controller.note_costs(catalog.now_s()),
         lambda: controller.note_set_aside(catalog.now_s()),
         lambda: controller.note_latencies(catalog.now_s()),

@@ -9,15 +9,18 @@ from typing import Protocol
 
 import numpy as np
 
-from penstock.balance.deciding import decide
-from penstock.balance.guards import Guards, GuardState, guarded, rested
+from penstock.balance.balancer import BalancingLoop
+from penstock.balance.guards import Guards
 from penstock.balance.plan import Move, MovePlan
 from penstock.balance.scope import Scope
+from penstock.balance.settings import BalanceSettings
 from penstock.balance.situation import Situation, Thresholds
+from penstock.balance.world import BalanceInstruction, CarryOut, Observation, Suggest, TellFailure
 from penstock.errors import InputError
 from penstock.load.arrays import Ints
 from penstock.load.series import SeriesWindow
 from penstock.model.abstract import AbstractNetwork
+from penstock.model.settings import Settings
 from penstock.sim.latency import Latencies
 from penstock.sim.measuring import LoadMeter
 from penstock.sim.simulation import Statistics
@@ -55,7 +58,8 @@ class Balancing:
     ``policy`` names one of ``balance.policies``; it decides every ``every_s``, from the last
     ``samples`` load samples, one every ``window_s / samples``. ``measure`` is how loads are
     measured (see :class:`~penstock.sim.measuring.LoadMeter`). With ``suggest`` plans are made and
-    not carried out. ``scope`` is how much a decision looks at together.
+    not carried out. ``scope`` is how much a decision looks at together, ``own`` are settings that
+    only the policy has.
     """
 
     policy: str = "off"
@@ -67,6 +71,7 @@ class Balancing:
     measure: str = "offered"
     suggest: bool = False
     scope: Scope = field(default_factory=Scope)
+    own: Settings = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not (self.every_s > 0 and self.window_s > 0 and self.samples >= 1):
@@ -79,6 +84,21 @@ class Balancing:
     @property
     def sample_s(self) -> float:
         return self.window_s / self.samples
+
+    @property
+    def settings(self) -> BalanceSettings:
+        """The same as a running system has them."""
+        return BalanceSettings(
+            self.policy,
+            self.every_s,
+            self.samples,
+            self.sample_s,
+            self.suggest,
+            thresholds=self.thresholds,
+            guards=self.guards,
+            scope=self.scope,
+            own=self.own,
+        )
 
 
 class BalancedSystem:
@@ -93,15 +113,15 @@ class BalancedSystem:
     def __init__(self, simulation: SimulatedNodes, balancing: Balancing, seed: int) -> None:
         self.simulation = simulation
         self.balancing = balancing
+        self._settings = balancing.settings
         self.plans: deque[MovePlan] = deque(maxlen=100)
         self.moved_load = 0.0
         self.timeline = Timeline(_columns(simulation))
-        self._rng = np.random.default_rng([seed, 0xBA1A])
+        self._loop = BalancingLoop(self, np.random.default_rng([seed, 0xBA1A]))
         self._members = _units(simulation.network)
         self._names = list(self._members)
         self._meter = LoadMeter(simulation.network, balancing.measure)
         self._window = SeriesWindow(balancing.samples)
-        self._guards = GuardState()
         self._batches: deque[tuple[Move, ...]] = deque()
         self._moving: tuple[Move, ...] = ()
         self._moved_at_s = np.inf
@@ -120,6 +140,10 @@ class BalancedSystem:
             [node.cpu for node in network.nodes],
             [not any(stays[one] for one in members) for members in self._members.values()],
         )
+
+    @property
+    def now_s(self) -> float:
+        return self.simulation.now_s
 
     @property
     def units(self) -> list[str]:
@@ -146,13 +170,14 @@ class BalancedSystem:
                 self._sample()
             if at_s == decide_at_s:
                 self._decided += 1
-                self._decide()
+                if self._settings.policy != "off":
+                    self._loop.look(self._settings)
         self.simulation.advance(until_s)
 
     def apply(self, choose: Decide) -> MovePlan:
         """Makes a plan now, by whatever means, and begins to carry it out."""
         plan = choose(self.situation)
-        self._enact(plan)
+        self._begin(plan)
         return plan
 
     def finish_moves(self) -> None:
@@ -176,21 +201,26 @@ class BalancedSystem:
         shown = [latency, float(statistics.waiting), self.moved_load, float(self.simulation.moves)]
         return [*shown, *statistics.utilisation.tolist()]
 
-    def _decide(self) -> None:
-        if self.balancing.policy == "off" or self.is_moving or not self._window.is_full:
-            return
-        guards, now_s = self.balancing.guards, self.simulation.now_s
-        situation = rested(self.situation, self._names, guards, self._guards, now_s)
-        limits, scope = self.balancing.thresholds, self.balancing.scope
-        wanted = decide(self.balancing.policy, situation, self._rng, limits, scope, self._decided)
-        plan, self._guards = guarded(wanted, self._names, guards, self._guards, now_s)
-        if self.balancing.suggest:
-            if plan.moves:
-                self.plans.append(plan)
-            return
-        self._enact(plan)
+    def observe(self, settings: BalanceSettings) -> Observation:
+        """Units and where they are; without a situation until the window of loads is full."""
+        if self.is_moving:
+            return Observation(is_moving=True)
+        nodes = [node.name for node in self.simulation.network.nodes]
+        situation = self.situation if self._window.is_full else None
+        return Observation(self._names, nodes, situation)
 
-    def _enact(self, plan: MovePlan) -> None:
+    def enact(self, instruction: BalanceInstruction) -> bool:
+        """Does it: in simulated time nothing happens between a look and what follows from it."""
+        match instruction:
+            case CarryOut(plan):
+                self._begin(plan)
+            case Suggest(plan) if plan.moves:
+                self.plans.append(plan)
+            case TellFailure(_, error):
+                raise error
+        return True
+
+    def _begin(self, plan: MovePlan) -> None:
         if plan.moves:
             self.plans.append(plan)
             self.moved_load += plan.moved_load
