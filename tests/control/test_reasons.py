@@ -10,12 +10,12 @@ import numpy as np
 from control.asking import served
 from control.made_up import AMI
 from penstock.balance.deciding import decide
+from penstock.balance.moves import reasons
 from penstock.balance.situation import Situation
 from penstock.cli.explaining_move import move_text
 from penstock.control.answer_models import MoveAnswer
-from penstock.control.controller import MoveRequest
-from penstock.control.reasons import reasons
 from penstock.control.records import MoveRecord
+from penstock.model.moves import Move
 
 NUMBERS = {
     "by": "balancer",
@@ -56,7 +56,7 @@ def test_they_are_kept_with_the_move(tmp_path: Path) -> None:
         api.controller.submit("ami", "yaml", AMI, ".")
         api.catalog.assign(api.catalog.units()[0], "a")
         api.catalog.report("peaks", 1, "running")
-        wish = MoveRequest("peaks", "b", "too much on a", NUMBERS)
+        wish = Move("peaks", "b", "too much on a", NUMBERS)
         (begun,) = api.controller.move([wish])
         answer = api.ask("GET", f"/api/moves/{begun.id}")
         assert answer.status_code == 200

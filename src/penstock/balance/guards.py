@@ -12,7 +12,7 @@ from penstock.balance.situation import HOMELESS, Situation
 from penstock.errors import InputError
 
 if TYPE_CHECKING:
-    from penstock.balance.plan import Move, MovePlan
+    from penstock.balance.plan import MovePlan, PlannedMove
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,8 @@ def guarded(
 
 
 def _within_cap(
-    situation: Situation, moves: tuple[Move, ...], most_load: float
-) -> tuple[Move, ...]:
+    situation: Situation, moves: tuple[PlannedMove, ...], most_load: float
+) -> tuple[PlannedMove, ...]:
     """As many moves as fit under the cap; the best-scoring of the most uneven nodes first.
 
     If not all fit, a move is left out that alone would leave its target more loaded than both
@@ -90,7 +90,7 @@ def _within_cap(
     if sum(move.load for move in moves) <= most_load:
         return moves
     loads = situation.node_loads.copy()
-    taken: list[Move] = []
+    taken: list[PlannedMove] = []
     left = most_load
     for move in sorted(moves, key=lambda one: (one.target_before - one.source_before, -one.score)):
         share = move.load / situation.capacities[move.target]

@@ -15,7 +15,7 @@ from penstock.load.correlation import deviations, least_mean_deviation, mean_pai
 
 
 @dataclass(frozen=True)
-class Move:
+class PlannedMove:
     """One operator changes its node; ``source`` is -1 if it had none.
 
     ``load`` is its mean load. ``source_correlation`` is the correlation with the rest of its old
@@ -60,7 +60,7 @@ class MovePlan:
 
     policy: str
     situation: Situation
-    moves: tuple[Move, ...]
+    moves: tuple[PlannedMove, ...]
 
     @cached_property
     def assignment(self) -> Ints:
@@ -75,7 +75,7 @@ class MovePlan:
         return sum(move.load for move in self.moves)
 
     @property
-    def batches(self) -> tuple[tuple[Move, ...], ...]:
+    def batches(self) -> tuple[tuple[PlannedMove, ...], ...]:
         """The moves, those of one pair of nodes together."""
         return tuple(tuple(moves) for _, moves in groupby(self.moves, key=_pair))
 
@@ -108,7 +108,7 @@ def move_plan(policy: str, situation: Situation, assignment: Ints) -> MovePlan:
     before = situation.node_loads
     nan = float("nan")
     moves = [
-        Move(
+        PlannedMove(
             operator=int(operator),
             source=int(old),
             target=int(new),
@@ -160,9 +160,9 @@ def _relations(situation: Situation, movers: Ints, nodes: Ints, leave_out: bool)
     return clipped
 
 
-def _pair(move: Move) -> tuple[int, int]:
+def _pair(move: PlannedMove) -> tuple[int, int]:
     return min(move.source, move.target), max(move.source, move.target)
 
 
-def _in_order(move: Move) -> tuple[tuple[int, int], int]:
+def _in_order(move: PlannedMove) -> tuple[tuple[int, int], int]:
     return _pair(move), move.operator

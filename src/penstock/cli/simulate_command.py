@@ -13,7 +13,7 @@ from penstock.cli.words import count, span
 from penstock.errors import UsageError
 
 if TYPE_CHECKING:
-    from penstock.balance.plan import Move
+    from penstock.balance.plan import PlannedMove
     from penstock.cli.simulating import Simulated
     from penstock.model.tree_network import TreeNetwork
 
@@ -244,7 +244,7 @@ def known(value: float) -> float | None:
     return None if value != value else value
 
 
-def _move_record(found: Simulated, move: Move) -> dict[str, object]:
+def _move_record(found: Simulated, move: PlannedMove) -> dict[str, object]:
     nodes = found.system.simulation.network.nodes
     return {
         "operator": found.system.units[move.operator],
@@ -319,12 +319,9 @@ def _move_lines(found: Simulated) -> list[str]:
     return ["", head, *(f"  {_move_text(found, move)}" for move in moves[-5:])]
 
 
-def _move_text(found: Simulated, move: Move) -> str:
-    old = found.system.simulation.network.nodes[move.source].name
-    new = found.system.simulation.network.nodes[move.target].name
-    return (
-        f"{found.system.units[move.operator]} {old} → {new}: correlation with the rest of {old} "
-        f"{move.source_correlation:.2f}, with {new} {move.target_correlation:.2f}; "
-        f"{old} {move.source_before:.2f} → {move.source_after:.2f}, "
-        f"{new} {move.target_before:.2f} → {move.target_after:.2f}"
-    )
+def _move_text(found: Simulated, move: PlannedMove) -> str:
+    from penstock.balance.moves import reason_text
+
+    nodes = [node.name for node in found.system.simulation.network.nodes]
+    way = f"{nodes[move.source]} → {nodes[move.target]}"
+    return f"{found.system.units[move.operator]} {way}: {reason_text(move, nodes)}"

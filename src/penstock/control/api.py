@@ -52,7 +52,7 @@ from penstock.control.answers import (
 )
 from penstock.control.broadcasting import devices_answer
 from penstock.control.catalog import Catalog
-from penstock.control.controller import Controller, MoveRequest
+from penstock.control.controller import Controller
 from penstock.control.door import Door
 from penstock.control.home import Home
 from penstock.control.join_answers import joins_answer
@@ -66,6 +66,7 @@ from penstock.control.view_api import add_view
 from penstock.errors import InputError, PenstockError, RunError, UsageError, listed
 from penstock.feeds.arrow import rows_of
 from penstock.model.measurements import NodeSample
+from penstock.model.moves import Move
 from penstock.model.settings import settings_of
 
 ARROW = "application/vnd.apache.arrow.stream"
@@ -376,9 +377,7 @@ def _add_acting(
 
     @app.post("/api/moves", status_code=202, summary="Move fragments, as one plan")
     def move(asked: list[FragmentMove]) -> list[MoveAnswer]:
-        begun = controller.move(
-            [MoveRequest(move.fragment, move.node, move.reason) for move in asked]
-        )
+        begun = controller.move([Move(move.fragment, move.node, move.reason) for move in asked])
         return [MoveAnswer.of(move) for move in begun]
 
     @app.post("/api/down", status_code=202, summary="Stop the nodes and the controller")

@@ -6,11 +6,12 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from penstock.balance.balancer import BalancingLoop
+from penstock.balance.moves import moves_of
 from penstock.balance.settings import BalanceSettings
 from penstock.balance.situation import Situation
 from penstock.balance.world import (
@@ -22,16 +23,13 @@ from penstock.balance.world import (
     TellLate,
 )
 from penstock.control.catalog import Catalog
-from penstock.control.controller import Controller, MoveRequest
+from penstock.control.controller import Controller
 from penstock.control.loads import measured_loads
-from penstock.control.reasons import reasons
 from penstock.control.records import BalanceRecord, NodeRecord, UnitRecord
 from penstock.control.system import Unit
 from penstock.control.system_balance import balance_settings, read_balance
 from penstock.errors import PenstockError
-
-if TYPE_CHECKING:
-    from penstock.balance.plan import Move, MovePlan
+from penstock.model.moves import Move
 
 log = logging.getLogger(__name__)
 
@@ -109,12 +107,14 @@ class LiveWorld:
         """Does it; a plan only if nothing has been moved, or is about to, since it was seen."""
         match instruction:
             case CarryOut(plan, seen):
-                return not self._has_changed(seen) and self._begin(_wishes(plan, seen))
+                return not self._has_changed(seen) and self._begin(
+                    moves_of(plan, seen.names, seen.nodes)
+                )
             case Suggest(plan, seen):
                 if self._has_changed(seen):
                     return False
-                for wish in _wishes(plan, seen):
-                    self._catalog.tell("suggest", wish.unit, f"to {wish.node}: {wish.reason}")
+                for wish in moves_of(plan, seen.names, seen.nodes):
+                    self._catalog.tell("suggest", wish.unit, f"to {wish.target}: {wish.reason}")
             case TellLate(policy, limit_s):
                 text = f"no plan after {limit_s:g} s; everything stays where it is"
                 self._catalog.tell("late plan", policy, text)
@@ -128,7 +128,7 @@ class LiveWorld:
         now = {unit.name: unit.epoch for unit in self._catalog.units()}
         return any(now.get(name) != epoch for name, epoch in seen.epochs.items())
 
-    def _begin(self, wishes: list[MoveRequest]) -> bool:
+    def _begin(self, wishes: list[Move]) -> bool:
         try:
             if wishes:
                 self._controller.move(wishes)
@@ -178,27 +178,3 @@ def _may_move(record: UnitRecord, unit: Unit | None) -> bool:
     fragment = None if unit is None else unit.fragment
     is_bound = fragment is not None and fragment.is_bound
     return not is_bound and (record.pinned is None or record.pinned != record.node)
-
-
-def _wishes(plan: MovePlan, seen: Observation) -> list[MoveRequest]:
-    """The moves of a plan; who has no node gets one from the controller."""
-    return [
-        MoveRequest(
-            seen.names[move.operator],
-            seen.nodes[move.target],
-            _reason(move, seen.nodes),
-            reasons(plan, move, seen.names, seen.nodes),
-        )
-        for move in plan.moves
-        if move.source >= 0
-    ]
-
-
-def _reason(move: Move, nodes: Sequence[str]) -> str:
-    source, target = nodes[move.source], nodes[move.target]
-    return (
-        f"correlation with the rest of {source} {move.source_correlation:.2f}, "
-        f"with {target} {move.target_correlation:.2f}; "
-        f"node {source} {move.source_before:.2f} → {move.source_after:.2f}, "
-        f"{target} {move.target_before:.2f} → {move.target_after:.2f}"
-    )

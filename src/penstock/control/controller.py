@@ -8,7 +8,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from penstock.channels.channel import Channel
@@ -44,6 +44,7 @@ from penstock.control.system_balance import balance_of_file, tell_of_file
 from penstock.errors import InputError, PenstockError, RunError, listed, suggestion
 from penstock.model.beginnings import Begun, StartKind
 from penstock.model.estimates import OperatorEstimate
+from penstock.model.moves import Move
 from penstock.model.network import Deployment
 from penstock.place.tree_placing import place_in_tree
 
@@ -55,16 +56,6 @@ _NAME = re.compile(r"\w[\w.-]{0,199}")
 """Names of submissions are parts of addresses."""
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class MoveRequest:
-    """A wish to have a unit on another node, and why."""
-
-    unit: str
-    node: str
-    reason: str = "asked for"
-    numbers: Mapping[str, object] | None = None
 
 
 class Controller:
@@ -403,18 +394,18 @@ class Controller:
         for folder in StateLayout(self._home.state).of_unit(unit.name):
             shutil.rmtree(folder, ignore_errors=True)
 
-    def move(self, wishes: Sequence[MoveRequest]) -> tuple[MoveRecord, ...]:
+    def move(self, wishes: Sequence[Move]) -> tuple[MoveRecord, ...]:
         """Begins the moves of one plan; raises, and begins none, if one of them makes no sense."""
         of_groups = [wish for wish in wishes if BETWEEN in wish.unit]
         with self._assigning:
             moved = self._moved([wish for wish in wishes if wish not in of_groups])
             given = (
-                self.groups.begin(wish.unit, wish.node, wish.reason, wish.numbers)
+                self.groups.begin(wish.unit, wish.target, wish.reason, wish.numbers)
                 for wish in of_groups
             )
             return (*moved, *given)
 
-    def _moved(self, wishes: Sequence[MoveRequest]) -> tuple[MoveRecord, ...]:
+    def _moved(self, wishes: Sequence[Move]) -> tuple[MoveRecord, ...]:
         units = {unit.name: unit for unit in self._catalog.units()}
         moving = {move.unit for move in self._catalog.moves(open_only=True)}
         for wish in wishes:
@@ -423,13 +414,13 @@ class Controller:
         wiring = tree_wiring(self._catalog.nodes(), self.system())
         if wiring is not None:
             moves = self._catalog.moves(open_only=True)
-            check_plan(wiring, units, moves, {wish.unit: wish.node for wish in wishes})
+            check_plan(wiring, units, moves, {wish.unit: wish.target for wish in wishes})
         now_s = self._catalog.now_s()
         rows = [
             {
                 "unit": wish.unit,
                 "source": units[wish.unit].node,
-                "target": wish.node,
+                "target": wish.target,
                 "state": "preparing",
                 "created_s": now_s,
                 "reason": wish.reason,
@@ -440,25 +431,23 @@ class Controller:
         begun = map(self._catalog.move, self._catalog.add_moves(rows))
         return tuple(move for move in begun if move is not None)
 
-    def _check_move(
-        self, wish: MoveRequest, units: Mapping[str, UnitRecord], moving: set[str]
-    ) -> None:
+    def _check_move(self, wish: Move, units: Mapping[str, UnitRecord], moving: set[str]) -> None:
         names = list(units)
         if wish.unit not in units:
             hint = f"There are {listed(names)}. {suggestion(wish.unit, names)}".strip()
             raise InputError(f"no fragment {wish.unit}", hint=hint)
         now_s, nodes = self._catalog.now_s(), self._catalog.nodes()
         alive = [node.name for node in nodes if node.is_alive(now_s)]
-        if wish.node not in [node.name for node in nodes]:
-            raise _no_node(wish.node, alive)
-        if wish.node not in alive:
+        if wish.target not in [node.name for node in nodes]:
+            raise _no_node(wish.target, alive)
+        if wish.target not in alive:
             raise InputError(
-                f"node {wish.node} is not alive", hint=f"Those that are: {listed(alive)}."
+                f"node {wish.target} is not alive", hint=f"Those that are: {listed(alive)}."
             )
         unit = units[wish.unit]
-        if unit.node == wish.node:
+        if unit.node == wish.target:
             raise InputError(
-                f"{wish.unit} already runs on {wish.node}", hint="Nothing needs to be done."
+                f"{wish.unit} already runs on {wish.target}", hint="Nothing needs to be done."
             )
         if unit.name in moving:
             raise InputError(f"{wish.unit} is being moved already", hint="Wait until it is done.")

@@ -11,7 +11,7 @@ import numpy as np
 
 from penstock.balance.balancer import BalancingLoop
 from penstock.balance.guards import Guards
-from penstock.balance.plan import Move, MovePlan
+from penstock.balance.plan import MovePlan, PlannedMove
 from penstock.balance.scope import Scope
 from penstock.balance.settings import BalanceSettings
 from penstock.balance.situation import Situation, Thresholds
@@ -122,8 +122,8 @@ class BalancedSystem:
         self._names = list(self._members)
         self._meter = LoadMeter(simulation.network, balancing.measure)
         self._window = SeriesWindow(balancing.samples)
-        self._batches: deque[tuple[Move, ...]] = deque()
-        self._moving: tuple[Move, ...] = ()
+        self._batches: deque[tuple[PlannedMove, ...]] = deque()
+        self._moving: tuple[PlannedMove, ...] = ()
         self._moved_at_s = np.inf
         self._sampled = 0
         self._begun_s = simulation.now_s

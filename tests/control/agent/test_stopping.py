@@ -11,10 +11,11 @@ import pytest
 
 from control.stepped import SteppedNode
 from control.toys import ToyWorker, TroubledCatalog, raising
-from penstock.control.controller import Controller, MoveRequest
+from penstock.control.controller import Controller
 from penstock.control.home import Home
 from penstock.control.records import MoveRecord, NodeRecord, UnitRecord
 from penstock.errors import RunError
+from penstock.model.moves import Move
 
 STUCK = "a could not stop peaks: it hangs"
 
@@ -94,7 +95,7 @@ def test_its_move_fails_and_it_stays_where_it_was(
 ) -> None:
     nodes = TwoNodes(catalog, make, controller)
     worker.before["release"] = raising(RunError("it hangs"))
-    controller.move([MoveRequest("peaks", "b")])
+    controller.move([Move("peaks", "b")])
     nodes.settle()
     assert (the_move(catalog).state, the_move(catalog).error) == ("failed", STUCK)
     assert the(catalog).node == "a"
@@ -127,7 +128,7 @@ def test_the_pause_of_a_move_is_measured(
     controller: Controller, catalog: TroubledCatalog, make: Callable[..., SteppedNode]
 ) -> None:
     nodes = TwoNodes(catalog, make, controller)
-    (begun,) = controller.move([MoveRequest("peaks", "b")])
+    (begun,) = controller.move([Move("peaks", "b")])
     nodes.settle()
     assert the_move(catalog).state == "done"
     assert the_move(catalog).pause_s is None

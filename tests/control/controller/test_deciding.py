@@ -9,11 +9,12 @@ import pytest
 from control.controller.facts import run, story, the
 from control.made_up import AMI
 from control.toys import TroubledCatalog, once, raising
-from penstock.control.controller import Controller, MoveRequest, tick_always
+from penstock.control.controller import Controller, tick_always
 from penstock.control.home import Home
 from penstock.control.records import NodeRecord
 from penstock.control.returning import AWAITED_AFTER_STANDSTILL_S
 from penstock.errors import UnreachableError
+from penstock.model.moves import Move
 from waiting import until
 
 
@@ -90,7 +91,7 @@ def test_trouble_in_one_tick_does_not_end_them(
 @pytest.mark.parametrize("work", ["move", "tick", "submit"])
 def test_others_wait(ami: Controller, catalog: TroubledCatalog, work: str) -> None:
     def move() -> None:
-        ami.move([MoveRequest("peaks", "b")])
+        ami.move([Move("peaks", "b")])
 
     def submit() -> None:
         ami.submit("q", "sql", "SELECT home FROM peaks", ".")

@@ -9,9 +9,10 @@ import pytest
 from control.controller.facts import files, readers, refused, run, story, the
 from control.made_up import AMI
 from control.toys import TroubledCatalog, once, raising
-from penstock.control.controller import Controller, MoveRequest
+from penstock.control.controller import Controller
 from penstock.control.home import Home
 from penstock.errors import RunError, UnreachableError
+from penstock.model.moves import Move
 from waiting import until
 
 
@@ -45,7 +46,7 @@ def test_nothing_at_all(controller: Controller) -> None:
 def test_nothing_is_left(stopped: Controller, catalog: TroubledCatalog, home: Home) -> None:
     for part in ("fragments/peaks", "streams/readings", "channels/peaks", "channels/other"):
         (home.state / part / "deep").mkdir(parents=True)
-    stopped.move([MoveRequest("peaks", "b")])
+    stopped.move([Move("peaks", "b")])
     stopped.drop("ami", patience_s=5)
     assert (catalog.units(), catalog.submissions(), catalog.moves()) == ((), (), ())
     assert [file for file in files(home) if "ami" in file or "s/peaks" in file] == []

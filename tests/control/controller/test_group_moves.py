@@ -7,12 +7,13 @@ import pytest
 from control.toys import TroubledCatalog
 from penstock.channels.group_files import GroupFiles
 from penstock.channels.layout import StateLayout
-from penstock.control.controller import Controller, MoveRequest
+from penstock.control.controller import Controller
 from penstock.control.home import Home
 from penstock.control.join_answers import joins_answer
 from penstock.control.records import MoveRecord
 from penstock.errors import InputError
 from penstock.model.group_table import GroupTable
+from penstock.model.moves import Move
 
 JOIN = """
 streams:
@@ -44,7 +45,7 @@ def table(controller: Controller) -> GroupTable:
 
 
 def ask(controller: Controller, what: str, node: str) -> MoveRecord:
-    (move,) = controller.move([MoveRequest(what, node)])
+    (move,) = controller.move([Move(what, node)])
     return move
 
 

@@ -9,12 +9,13 @@ import pytest
 
 from control.controller.facts import refused, story, the
 from control.toys import TroubledCatalog
-from penstock.control.controller import Controller, MoveRequest
+from penstock.control.controller import Controller
 from penstock.control.home import Home
+from penstock.model.moves import Move
 
 
 def test_a_move_begins(ami: Controller, catalog: TroubledCatalog) -> None:
-    wish = MoveRequest("peaks", "b", "too hot", {"gain": 2})
+    wish = Move("peaks", "b", "too hot", {"gain": 2})
     (move,) = ami.move([wish])
     assert (move.unit, move.source, move.target, move.state) == ("peaks", "a", "b", "preparing")
     assert (move.reason, move.numbers, move.is_warm) == ("too hot", {"gain": 2}, False)
@@ -23,12 +24,12 @@ def test_a_move_begins(ami: Controller, catalog: TroubledCatalog) -> None:
 
 
 def test_several_begin_as_one_plan(ami: Controller) -> None:
-    moves = ami.move([MoveRequest("peaks", "b"), MoveRequest("readings", "b")])
+    moves = ami.move([Move("peaks", "b"), Move("readings", "b")])
     assert [move.unit for move in moves] == ["peaks", "readings"]
 
 
 def test_if_one_makes_no_sense_none_begins(ami: Controller, catalog: TroubledCatalog) -> None:
-    wishes = [MoveRequest("peaks", "b"), MoveRequest("readings", "a")]
+    wishes = [Move("peaks", "b"), Move("readings", "a")]
     assert refused(lambda: ami.move(wishes)) == (
         "readings already runs on a. Nothing needs to be done."
     )
@@ -44,13 +45,13 @@ def test_refusals(ami: Controller) -> None:
         ("peaks", "z", "node z is not alive. Those that are: a, b."),
         ("peaks", "a", "peaks already runs on a. Nothing needs to be done."),
     ):
-        wish = MoveRequest(fragment, node)
+        wish = Move(fragment, node)
         assert refused(lambda wish=wish: ami.move([wish])) == text  # type: ignore[misc]
 
 
 def test_what_is_being_moved_stays_so(ami: Controller) -> None:
     wish, text = (
-        MoveRequest("peaks", "b"),
+        Move("peaks", "b"),
         "peaks is being moved already. Wait until it is done.",
     )
     assert refused(lambda: ami.move([wish, wish])) == text
@@ -61,15 +62,15 @@ def test_what_is_being_moved_stays_so(ami: Controller) -> None:
 def test_only_what_runs_can_be_moved(ami: Controller, catalog: TroubledCatalog) -> None:
     text = "{} is not running. Only what runs can be moved."
     ami.submit("q", "sql", "SELECT home FROM peaks", ".")
-    assert refused(lambda: ami.move([MoveRequest("q", "b")])) == text.format("q")
+    assert refused(lambda: ami.move([Move("q", "b")])) == text.format("q")
     catalog.report("readings", 1, "finished")
-    assert refused(lambda: ami.move([MoveRequest("readings", "b")])) == text.format("readings")
+    assert refused(lambda: ami.move([Move("readings", "b")])) == text.format("readings")
     catalog.drop(1)
-    assert refused(lambda: ami.move([MoveRequest("peaks", "b")])) == text.format("peaks")
+    assert refused(lambda: ami.move([Move("peaks", "b")])) == text.format("peaks")
 
 
 def test_a_move_goes_its_way(ami: Controller, catalog: TroubledCatalog) -> None:
-    (begun,) = ami.move([MoveRequest("peaks", "b", "too hot", {"gain": 2})])
+    (begun,) = ami.move([Move("peaks", "b", "too hot", {"gain": 2})])
     ami.tick()
     assert the(catalog, "peaks").node == "a"
     catalog.change_move(begun.id, is_warm=True)
@@ -98,7 +99,7 @@ def test_a_move_goes_its_way(ami: Controller, catalog: TroubledCatalog) -> None:
 def test_a_move_that_fails_is_told_once(
     ami: Controller, catalog: TroubledCatalog, home: Home
 ) -> None:
-    (begun,) = ami.move([MoveRequest("peaks", "b")])
+    (begun,) = ami.move([Move("peaks", "b")])
     catalog.change_move(begun.id, error="no memory")
     for _ in range(2):
         ami.tick()
@@ -109,7 +110,7 @@ def test_a_move_that_fails_is_told_once(
 def test_a_controller_that_dies_in_between_is_replaced(
     ami: Controller, catalog: TroubledCatalog, home: Home
 ) -> None:
-    (begun,) = ami.move([MoveRequest("peaks", "b")])
+    (begun,) = ami.move([Move("peaks", "b")])
     catalog.change_move(begun.id, is_warm=True)
     catalog.assign(the(catalog, "peaks"), "b")
     catalog.release("peaks", 1)

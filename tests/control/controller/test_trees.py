@@ -8,9 +8,10 @@ import pytest
 
 from control.controller.facts import refused, run, the
 from control.toys import TroubledCatalog
-from penstock.control.controller import Controller, MoveRequest
+from penstock.control.controller import Controller
 from penstock.control.home import Home
 from penstock.control.records import NodeRecord
+from penstock.model.moves import Move
 
 TREE = """
 streams:
@@ -88,10 +89,10 @@ def test_moves_against_the_tree_are_refused(
         ({"north": "b"}, "north cannot run on b: north from a does not pass there. "
          "Streams flow to the parent only; it can run on a, root."),
     ):  # fmt: skip
-        asked = [MoveRequest(name, node) for name, node in wishes.items()]
+        asked = [Move(name, node) for name, node in wishes.items()]
         assert refused(lambda asked=asked: submitted.move(asked)) == text  # type: ignore[misc]
     assert catalog.moves(open_only=True) == ()
-    moved = submitted.move([MoveRequest("peaks", "root"), MoveRequest("high", "root")])
+    moved = submitted.move([Move("peaks", "root"), Move("high", "root")])
     assert [move.unit for move in moved] == ["peaks", "high"]
 
 
@@ -101,7 +102,7 @@ def test_moves_under_way_count_with_both_ends(
     for name in ("peaks", "high"):
         if the(catalog, name).node != "root":
             run(catalog, the(catalog, name), "root")
-    submitted.move([MoveRequest("peaks", "a")])
+    submitted.move([Move("peaks", "a")])
     assert "peaks from root does not pass there" in refused(
-        lambda: submitted.move([MoveRequest("high", "a")])
+        lambda: submitted.move([Move("high", "a")])
     )

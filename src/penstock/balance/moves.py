@@ -1,4 +1,4 @@
-"""Why the balancer moves something: the numbers of its decision, for the catalog."""
+"""The moves of a plan by name, with the numbers that the decision rests on."""
 
 from __future__ import annotations
 
@@ -7,14 +7,41 @@ from dataclasses import replace
 from math import isfinite
 from typing import TYPE_CHECKING
 
+from penstock.model.moves import Move
+
 if TYPE_CHECKING:
-    from penstock.balance.plan import Move, MovePlan
+    from penstock.balance.plan import MovePlan, PlannedMove
 
 _CONSIDERED_AT_MOST = 50
 
 
+def moves_of(plan: MovePlan, names: Sequence[str], nodes: Sequence[str]) -> list[Move]:
+    """The moves of a plan; whoever has no node is left to who gives out nodes."""
+    return [
+        Move(
+            names[planned.operator],
+            nodes[planned.target],
+            reason_text(planned, nodes),
+            reasons(plan, planned, names, nodes),
+        )
+        for planned in plan.moves
+        if planned.source >= 0
+    ]
+
+
+def reason_text(move: PlannedMove, nodes: Sequence[str]) -> str:
+    """Why something is moved, for people."""
+    source, target = nodes[move.source], nodes[move.target]
+    return (
+        f"correlation with the rest of {source} {move.source_correlation:.2f}, "
+        f"with {target} {move.target_correlation:.2f}; "
+        f"node {source} {move.source_before:.2f} → {move.source_after:.2f}, "
+        f"{target} {move.target_before:.2f} → {move.target_after:.2f}"
+    )
+
+
 def reasons(
-    plan: MovePlan, move: Move, names: Sequence[str], nodes: Sequence[str]
+    plan: MovePlan, move: PlannedMove, names: Sequence[str], nodes: Sequence[str]
 ) -> dict[str, object]:
     """What one move of a plan rests on, with names instead of numbers.
 
