@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 from typer.testing import CliRunner
 
+from penstock.cli import following_commands, printing
 from penstock.cli import system_commands as module
 from penstock.cli.main import app
-from penstock.control.answer_models import SubmittedAnswer
+from penstock.control.answer_models import DroppedAnswer, SubmittedAnswer
+from penstock.control.client import LogPart
 from penstock.control.records import EventRecord
+from penstock.errors import UnreachableError
 
 
 class ToldClient:
@@ -24,8 +28,12 @@ class ToldClient:
         self.asked.append(given)
         return SubmittedAnswer(name=given[0], fragments=["top"], unread=[], begins=[])
 
-    def drop(self, name: str) -> None:
-        self.asked.append((name,))
+    def drop(self, name: str, keep_data: bool) -> DroppedAnswer:
+        self.asked.append((name, keep_data))
+        return DroppedAnswer(name=name, kept="kept/top-1" if keep_data else None)
+
+    def await_running(self, name: str) -> None:
+        self.asked.append(("await", name))
 
 
 @pytest.fixture
@@ -80,7 +88,21 @@ def test_dropping_asks_at_a_terminal(
     monkeypatch.setattr(module, "_is_asked", lambda: at_terminal)
     done = CliRunner().invoke(app, arguments, input=typed)
     assert done.exit_code == (0 if dropped else 1)
-    assert client.asked == ([("top",)] if dropped else [])
+    assert client.asked == ([("top", False)] if dropped else [])
+
+
+def test_data_that_is_kept_is_named(client: ToldClient) -> None:
+    done = CliRunner().invoke(app, ["drop", "top", "--yes", "--keep-data"])
+    assert done.stdout == "top dropped; its data is in kept/top-1\n"
+    told = CliRunner().invoke(app, ["drop", "top", "--keep-data", "--json"])
+    assert json.loads(told.stdout) == {"name": "top", "kept": "kept/top-1"}
+    assert client.asked == [("top", True)] * 2
+
+
+def test_replacing_and_waiting(client: ToldClient) -> None:
+    asked = ["submit", "-", "--name", "top", "--replace", "--wait"]
+    assert CliRunner().invoke(app, asked, input="SELECT 1").exit_code == 0
+    assert client.asked == [("top", "sql", "SELECT 1", ANY, None, "now", True), ("await", "top")]
 
 
 def happened(number: int) -> EventRecord:
@@ -100,10 +122,51 @@ def test_following_shows_every_event_once(
             raise KeyboardInterrupt from None
 
     monkeypatch.setattr(client, "events", events, raising=False)
-    monkeypatch.setattr(module.time, "sleep", lambda _: None)
+    monkeypatch.setattr(following_commands, "connected", lambda _: client)
+    monkeypatch.setattr(following_commands.time, "sleep", lambda _: None)
     done = CliRunner().invoke(app, ["events", "--follow", *(["--json"] if as_json else [])])
     lines = done.stdout.splitlines()
     assert len(lines) == 3
     for number, line in enumerate(lines, 1):
         told = json.loads(line)["text"] if as_json else line.partition(": ")[2]
         assert told == f"step {number}"
+
+
+def test_a_log_is_followed(client: ToldClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = iter([LogPart("one\ntwo\n", 8), LogPart("", 8), LogPart("three\n", 14)])
+    asked = []
+
+    def log_part(name: str, lines: int, after: int | None = None) -> LogPart:
+        asked.append((name, lines, after))
+        try:
+            return next(parts)
+        except StopIteration:
+            raise KeyboardInterrupt from None
+
+    monkeypatch.setattr(client, "log_part", log_part, raising=False)
+    monkeypatch.setattr(following_commands, "connected", lambda _: client)
+    monkeypatch.setattr(following_commands.time, "sleep", lambda _: None)
+    done = CliRunner().invoke(app, ["logs", "a", "-f", "-n", "2", "--json"])
+    assert [json.loads(line)["line"] for line in done.stdout.splitlines()] == [
+        "one",
+        "two",
+        "three",
+    ]
+    assert asked == [("a", 2, None), ("a", 2, 8), ("a", 2, 8), ("a", 2, 14)]
+
+
+def test_watching_goes_on_where_nobody_answers(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    looks = iter(["all is well", UnreachableError("nobody answers"), "all is well again"])
+
+    def show() -> None:
+        told = next(looks)
+        if isinstance(told, Exception):
+            raise told
+        print(told)
+
+    monkeypatch.setattr(printing.time, "sleep", lambda _: None)
+    with pytest.raises(StopIteration):
+        printing.watched(show)
+    assert capsys.readouterr().out == "all is well\nnobody answers\nall is well again\n"

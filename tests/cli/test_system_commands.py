@@ -10,7 +10,7 @@ import pytest
 from pydantic import TypeAdapter
 from typer.testing import CliRunner
 
-from penstock.cli import system_commands as module
+from penstock.cli import following_commands, printing, system_commands
 from penstock.cli.main import app
 from penstock.control.answer_models import MoveAnswer, NodeAnswer, QueryAnswer, SubmittedAnswer
 from penstock.control.records import EventRecord
@@ -85,10 +85,11 @@ BEGUN = {
 @pytest.fixture
 def said(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     """What a command prints, in lines as wide as ``columns``."""
-    monkeypatch.setattr(module.time, "localtime", lambda _: (1970, 1, 1, 9, 5, 7, 3, 1, 0))
+    monkeypatch.setattr(printing.time, "localtime", lambda _: (1970, 1, 1, 9, 5, 7, 3, 1, 0))
 
     def run(arguments: str, columns: int = 300, **answers: Any) -> str:
-        monkeypatch.setattr(module, "connected", lambda _: ToyClient(answers))
+        for module in (system_commands, following_commands):
+            monkeypatch.setattr(module, "connected", lambda _: ToyClient(answers))
         done = CliRunner().invoke(app, arguments.split(), env={"COLUMNS": str(columns)})
         assert done.exit_code == 0, done.output
         return done.output

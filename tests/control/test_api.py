@@ -113,8 +113,30 @@ class TestAsking:
 
     def test_dropping(self, ami: Api) -> None:
         ami.catalog.release("peaks", 1)
-        assert ami.ask("DELETE", "/api/queries/ami").json() == {"name": "ami"}
+        assert ami.ask("DELETE", "/api/queries/ami").json() == {"name": "ami", "kept": None}
         assert ami.ask("GET", "/api/queries").json() == []
+
+    def test_dropping_and_keeping_the_data(self, ami: Api) -> None:
+        ami.catalog.release("peaks", 1)
+        written = ami.home.state / "fragments" / "peaks" / "checkpoint"
+        written.mkdir(parents=True)
+        kept = Path(ami.ask("DELETE", "/api/queries/ami?keep_data=true").json()["kept"])
+        assert (kept / "fragments" / "peaks" / "checkpoint").is_dir()
+        assert kept.is_relative_to(ami.home.path) and not kept.is_relative_to(ami.home.state)
+        assert not written.exists()
+
+    def test_what_is_added_to_a_log(self, api: Api) -> None:
+        log = api.home.log("controller")
+        log.parent.mkdir(exist_ok=True)
+        log.write_text("one\ntwo\n")
+        first = api.ask("GET", "/api/logs/controller?lines=1")
+        assert (first.text, first.headers["X-End"]) == ("two\n", "8")
+        log.write_text("one\ntwo\nthree\nhal")
+        more = api.ask("GET", "/api/logs/controller?after=8")
+        assert (more.text, more.headers["X-End"]) == ("three\n", "14")
+        log.write_text("new\n")
+        anew = api.ask("GET", "/api/logs/controller?after=14")
+        assert (anew.text, anew.headers["X-End"]) == ("new\n", "4")
 
     def test_nodes_and_what_they_measured(self, api: Api) -> None:
         for k in range(5):
@@ -312,7 +334,8 @@ class TestRefusals:
     def test_what_people_ask_for(self, ami: Api) -> None:
         submit(ami, "top", "SELECT home FROM peaks")
         assert told(submit(ami))[2] == (
-            "ami is already running. Give it another name, or drop the other first."
+            "ami is already running. Give it another name, drop the other first, or replace "
+            "it: submit --replace."
         )
         assert told(ami.ask("DELETE", "/api/queries/ami")) == (
             400,

@@ -13,7 +13,7 @@ import httpx
 import pyarrow as pa
 import pytest
 
-from penstock.control.answer_models import MoveAnswer, SystemAnswer, plain
+from penstock.control.answer_models import BalanceAnswer, MoveAnswer, SystemAnswer, plain
 from penstock.control.client import Client, await_that
 from penstock.control.home import Address, Home
 from penstock.control.records import MoveRecord
@@ -28,7 +28,12 @@ from penstock.errors import (
 URL = "http://127.0.0.1:7400"
 Handler = Callable[[httpx.Request], httpx.Response]
 MOVE = plain(MoveAnswer.of(MoveRecord(7, "q", "a", "b", "preparing", False, 1.0)))
-SYSTEM = SystemAnswer(version="1", nodes=[], queries=[], fragments=[], moves=[], set_aside=[])
+BALANCE = BalanceAnswer(
+    policy="off", settings={}, set_by="nobody", submission=None, at_s=None, text="off"
+)
+SYSTEM = SystemAnswer(
+    version="1", nodes=[], queries=[], fragments=[], moves=[], set_aside=[], balance=BALANCE
+)
 ANSWERS = {
     "/api/moves": [MOVE],
     "/api/system": plain(SYSTEM),
@@ -180,7 +185,7 @@ class TestAsking:
 
         def answer(request: httpx.Request) -> httpx.Response:
             asked.append(request)
-            body = ANSWERS.get(request.url.path, {"oldest": 3})
+            body = ANSWERS.get(request.url.path, {"oldest": 3, "name": "peaks"})
             return httpx.Response(200, json=body, headers={"X-Next": "0", "X-Ended": "false"})
 
         made = client(answer)
@@ -217,6 +222,7 @@ class TestAsking:
                 "folder": "/data",
                 "max_latency_us": 5,
                 "start": "now",
+                "replace": False,
             },
             [{"fragment": "q", "node": "b"}],
         ]

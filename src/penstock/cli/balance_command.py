@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from penstock.cli.system_commands import HomeOption, JsonOption, connected
+from penstock.cli.printing import JsonOption
+from penstock.cli.target import HomeOption, connected
 from penstock.errors import UsageError
 
 if TYPE_CHECKING:

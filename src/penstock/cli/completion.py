@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from penstock.errors import PenstockError
+
+if TYPE_CHECKING:
+    from penstock.control.client import Client
+
+_PATIENCE_S = 2.0
+"""Whoever waits for a completion waits at the keyboard."""
 
 
 def query_names(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -36,3 +45,56 @@ def study_names(incomplete: str) -> list[str]:
     from penstock.studies.registry import ALL, STUDIES
 
     return [name for name in (ALL, *STUDIES) if name.startswith(incomplete)]
+
+
+def fragment_names(ctx: typer.Context, incomplete: str) -> list[str]:
+    """The fragments and intakes of the running system."""
+    return _running(ctx, incomplete, lambda client: (one.name for one in client.fragments()))
+
+
+def node_names(ctx: typer.Context, incomplete: str) -> list[str]:
+    """The nodes of the running system."""
+    return _running(ctx, incomplete, lambda client: (one.name for one in client.nodes()))
+
+
+def log_names(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Whose log can be shown."""
+    return [
+        *(name for name in ("controller",) if name.startswith(incomplete)),
+        *node_names(ctx, incomplete),
+    ]
+
+
+def submission_names(ctx: typer.Context, incomplete: str) -> list[str]:
+    """What was submitted to the running system."""
+    return _running(ctx, incomplete, lambda client: (one.name for one in client.queries()))
+
+
+def stream_names(ctx: typer.Context, incomplete: str) -> list[str]:
+    """The queries and streams of the running system whose rows can be shown."""
+    return _running(ctx, incomplete, lambda client: (one.name for one in client.fragments()))
+
+
+def context_names(incomplete: str) -> list[str]:
+    """The systems on other machines that have a name."""
+    from penstock.cli.contexts import contexts
+
+    try:
+        return [name for name in contexts() if name.startswith(incomplete)]
+    except PenstockError:
+        return []
+
+
+def _running(
+    ctx: typer.Context, incomplete: str, names: Callable[[Client], Iterable[str]]
+) -> list[str]:
+    """Names that begin like this; none where no system answers."""
+    from penstock.cli.target import connected
+
+    try:
+        given = {name: ctx.params.get(name) for name in ("url", "token", "context")}
+        told = {name: value for name, value in given.items() if value is not None}
+        with closing(connected(ctx.params.get("home"), _PATIENCE_S, told)) as client:
+            return [name for name in names(client) if name.startswith(incomplete)]
+    except PenstockError:
+        return []

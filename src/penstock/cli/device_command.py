@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.cli.system_commands import HomeOption
+from penstock.cli.target import HomeOption
 from penstock.errors import InputError, UnreachableError, UsageError, listed, suggestion
 
 if TYPE_CHECKING:

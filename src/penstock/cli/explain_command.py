@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import json as json_text
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from penstock.cli.completion import query_names
-from penstock.cli.system_commands import HomeOption, system_home
+from penstock.cli.printing import JsonOption
+from penstock.cli.target import HomeOption, connected
 from penstock.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ def explain(
         typer.Option(help="How to print it; sql, yaml and python read back as the same thing."),
     ] = Format.TEXT,
     home: HomeOption = None,
+    json: JsonOption = False,
 ) -> None:
     """Show what a deployment does and which operators run together. Nothing is started.
 
@@ -86,6 +88,8 @@ def explain(
 
     penstock explain move N says why a running system moved something.
     """
+    if json:
+        format = Format.JSON
     if number is not None:
         _explain_move(file, number, format, home)
         return
@@ -132,7 +136,6 @@ def _check_parts(deployment: Deployment, file: Path) -> None:
 def _explain_move(what: Path, number: int, format: Format, home: Path | None) -> None:
     from penstock.cli.explaining_move import move_text
     from penstock.control.answer_models import plain
-    from penstock.control.client import Client
 
     if what != Path("move"):
         raise UsageError(
@@ -143,9 +146,9 @@ def _explain_move(what: Path, number: int, format: Format, home: Path | None) ->
         raise UsageError(
             f"a move cannot be explained as {format}", hint="Choose --format text or json."
         )
-    found = Client.of(system_home(home)).explain(number)
+    found = connected(home).explain(number)
     is_text = format is Format.TEXT
-    typer.echo(move_text(found) if is_text else json.dumps(plain(found), indent=2))
+    typer.echo(move_text(found) if is_text else json_text.dumps(plain(found), indent=2))
 
 
 def _text(deployment: Deployment, file: Path) -> str:
@@ -181,7 +184,7 @@ def _json(deployment: Deployment, file: Path) -> str:
     network = deployment.network
     record = {"deployment": deployment.name, **explain_dict(network, _costs(network))}
     parts = {"fragments": fragment_records(network), "missing": missing_parts(network)}
-    return json.dumps(record | parts, indent=2)
+    return json_text.dumps(record | parts, indent=2)
 
 
 def _sql(deployment: Deployment, file: Path) -> str:

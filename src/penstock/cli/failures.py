@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 import tempfile
@@ -10,6 +11,10 @@ import traceback
 from contextvars import ContextVar
 from datetime import datetime
 from pathlib import Path
+from typing import Any
+
+import typer
+from typer.exceptions import TyperException
 
 from penstock import __version__
 from penstock.errors import PenstockError, RunError
@@ -25,6 +30,26 @@ def reported(error: BaseException) -> int:
         return error.exit_code
     print(_wrapped(_bug_line(error)), file=sys.stderr)
     return RunError.exit_code
+
+
+def reported_as_json(error: BaseException) -> int:
+    """Tells a script about an error on standard output, where it looks for the answer."""
+    record = _record(error)
+    print(json.dumps(record))
+    return int(record["exit_code"])
+
+
+def _record(error: BaseException) -> dict[str, Any]:
+    """What the REST API says of an error."""
+    if isinstance(error, PenstockError):
+        told = {"error": error.what, "hint": error.hint, "text": str(error)}
+        return {**told, "exit_code": error.exit_code}
+    if isinstance(error, TyperException):
+        text = error.format_message()
+        return {"error": text, "hint": "", "text": text, "exit_code": error.exit_code}
+    text = "it was not confirmed" if isinstance(error, typer.Abort) else _bug_line(error)
+    code = 1 if isinstance(error, typer.Abort) else RunError.exit_code
+    return {"error": text, "hint": "", "text": text, "exit_code": code}
 
 
 def _wrapped(text: str) -> str:

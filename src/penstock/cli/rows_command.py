@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.cli.system_commands import HomeOption, connected
+from penstock.cli.completion import stream_names
+from penstock.cli.target import HomeOption, connected
 from penstock.cli.words import printable
 from penstock.errors import UsageError
 
@@ -36,7 +37,7 @@ _LETTERS = 1_000
 
 
 def rows(
-    name: Annotated[str, typer.Argument(help="A query or a stream.")],
+    name: Annotated[str, typer.Argument(help="A query or a stream.", autocompletion=stream_names)],
     since: Annotated[
         str | None, typer.Option(metavar="DURATION", help="Only what came out so lately, as 10min.")
     ] = None,

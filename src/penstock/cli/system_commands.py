@@ -2,83 +2,36 @@
 
 from __future__ import annotations
 
-import json as json_text
-import os
 import re
-import shutil
 import sys
-import textwrap
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from penstock.cli.completion import fragment_names, node_names, submission_names
+from penstock.cli.printing import (
+    JsonOption,
+    clock,
+    print_json,
+    print_line,
+    print_table,
+    say,
+    watched,
+)
+from penstock.cli.target import HomeOption, connected, system_home
 from penstock.errors import InputError, RunError, UsageError
 
 if TYPE_CHECKING:
     from penstock.control.answer_models import BeginAnswer, FragmentAnswer, MoveAnswer
     from penstock.control.client import Client
-    from penstock.control.home import Home
-    from penstock.control.records import EventRecord, SubmissionKind
+    from penstock.control.records import SubmissionKind
     from penstock.control.sizing import NodesWanted
 
-UP_EXAMPLES = """\
-[bold]Examples[/bold]
-
-penstock up --nodes 3                 a controller and three nodes, in the background
-
-penstock submit ami.yaml              a deployment file
-
-penstock submit top.sql               one query over the streams that run already
-
-penstock move heavy_homes b           and so on: ls, status, nodes, events, drop, logs, down
-
-penstock explain move 3               why it was moved
-"""
-
 _NOTHING = "nothing is running; try penstock submit"
-_LOOK_EVERY_S = 1.0
-_LOOKED_AT = 200
 _QUERY = re.compile(r"(\s|--[^\n]*\n|/\*.*?\*/)*(SELECT|WITH)\b", re.IGNORECASE | re.DOTALL)
 """How a single query begins; a deployment begins otherwise."""
-
-HomeOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--home",
-        metavar="DIR",
-        help="The system's folder. [dim]default: $PENSTOCK_HOME, else .penstock/system[/dim]",
-        show_default=False,
-    ),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-
-
-def system_home(chosen: Path | None) -> Home:
-    """The folder of the system that a command is about."""
-    from penstock.control.home import DEFAULT, Home
-
-    written = chosen or Path(os.environ.get("PENSTOCK_HOME", str(DEFAULT)))
-    return Home(written.absolute())
-
-
-def connected(home: Path | None) -> Client:
-    """A client of the system that a command is about."""
-    from penstock.control.client import Client
-
-    return Client.of(system_home(home))
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
-def _print_json(answer: object) -> None:
-    from penstock.control.answer_models import plain
-
-    print(json_text.dumps(plain(answer), indent=2))
 
 
 def up(
@@ -133,6 +86,7 @@ def up(
         ),
     ] = None,
     home: HomeOption = None,
+    json: JsonOption = False,
 ) -> None:
     """Start a system: a controller and nodes that go on in the background.
 
@@ -145,8 +99,18 @@ def up(
     size = None if memory is None else memory_bytes(memory)
     wanted = _nodes_wanted(nodes, tree, cores, size)
     place = system_home(home)
-    client = bring_up(place, wanted, port, catalog, say=_say, host=on)
+    client = bring_up(place, wanted, port, catalog, say=say, host=on)
     names = ", ".join(node.name for node in client.nodes())
+    if json:
+        print_json(
+            {
+                "url": client.url,
+                "home": str(place.path),
+                "nodes": client.nodes(),
+                "dashboard": client.login_link(),
+            }
+        )
+        return
     print(f"system up  ·  nodes {names}  ·  {client.url}  ·  {place.path}")
     print(dashboard_line(client))
 
@@ -177,10 +141,14 @@ def dashboard_line(client: Client) -> str:
 def dashboard(
     open_: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
     home: HomeOption = None,
+    json: JsonOption = False,
 ) -> None:
     """Print a link that logs a browser in to the dashboard, once and within a minute."""
     link = connected(home).login_link()
-    print(link)
+    if json:
+        print_json({"link": link})
+    else:
+        print(link)
     if open_:
         import webbrowser
 
@@ -210,6 +178,15 @@ def submit(
             "from the oldest rows kept, or from their start.",
         ),
     ] = "now",
+    replace: Annotated[
+        bool,
+        typer.Option(
+            "--replace", help="Take the place of one with this name; its state is forgotten."
+        ),
+    ] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Come back once it runs, for two minutes at most.")
+    ] = False,
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -226,19 +203,22 @@ def submit(
     kind: SubmissionKind = "sql" if is_query else "yaml"
     latency_us = None if max_latency is None else duration_us(max_latency)
     folder = str(file.parent.absolute())
-    made = connected(home).submit(name or file.stem, kind, text, folder, latency_us, start)
+    client = connected(home)
+    made = client.submit(name or file.stem, kind, text, folder, latency_us, start, replace)
+    if wait:
+        client.await_running(made.name)
     if json:
-        _print_json(made)
+        print_json(made)
     else:
         parts = [", ".join(made.fragments)] * bool(made.fragments)
         parts += [f"once something reads it, {one}" for one in made.unread]
-        _print_line(f"running as {made.name}: {'; '.join(parts)}")
+        print_line(f"running as {made.name}: {'; '.join(parts)}")
         for line in _beginning_lines(made.begins):
-            _print_line(line)
+            print_line(line)
         if made.balance is not None:
             from penstock.cli.balance_command import submitted_line
 
-            _print_line(submitted_line(made.balance, made.name))
+            print_line(submitted_line(made.balance, made.name))
 
 
 def _written(file: Path) -> str:
@@ -284,7 +264,7 @@ def ls(home: HomeOption = None, json: JsonOption = False) -> None:
     """List what was submitted."""
     found = connected(home).queries()
     if json:
-        _print_json(found)
+        print_json(found)
         return
     rows = [
         (
@@ -296,14 +276,14 @@ def ls(home: HomeOption = None, json: JsonOption = False) -> None:
         )
         for one in found
     ]
-    _print_table(("name", "state", "on", "counts since (UTC)", "queries"), rows, _NOTHING)
+    print_table(("name", "state", "on", "counts since (UTC)", "queries"), rows, _NOTHING)
 
 
 def nodes(home: HomeOption = None, json: JsonOption = False) -> None:
     """List the nodes: what they have, what they use, what they run."""
     found = connected(home).nodes()
     if json:
-        _print_json(found)
+        print_json(found)
         return
     rows = [
         (
@@ -316,7 +296,7 @@ def nodes(home: HomeOption = None, json: JsonOption = False) -> None:
         )
         for one in found
     ]
-    _print_table(("node", "state", "cpu", "memory", "heard from", "runs"), rows, "no nodes")
+    print_table(("node", "state", "cpu", "memory", "heard from", "runs"), rows, "no nodes")
 
 
 def _heard(ages_s: Mapping[str, float]) -> str:
@@ -339,10 +319,16 @@ def status(
     joins: Annotated[
         bool, typer.Option("--joins", help="Show the parts of joins and their groups instead.")
     ] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Show it anew every second, until Ctrl-C.")
+    ] = False,
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> None:
     """Show how every fragment is doing, and the latest moves."""
+    if watch:
+        watched(lambda: status(operators, devices, tree, joins, home=home, json=json))
+        return
     if tree:
         _tree_status(connected(home), json)
         return
@@ -357,9 +343,9 @@ def status(
         return
     found = connected(home).system()
     if json:
-        _print_json(found)
+        print_json(found)
         return
-    _print_table(
+    print_table(
         (
             "fragment",
             "on",
@@ -379,14 +365,14 @@ def status(
     )
     for one in found.fragments:
         for text in [one.error] * bool(one.error) + one.notes:
-            _print_line(f"{one.name}: {text}")
+            print_line(f"{one.name}: {text}")
     for aside in found.set_aside:
-        _print_line(f"set aside of {aside.stream}: {aside.text}; in {aside.folder}")
+        print_line(f"set aside of {aside.stream}: {aside.text}; in {aside.folder}")
     from penstock.cli.balance_command import balance_line
 
-    _print_line(balance_line(found.balance))
+    print_line(balance_line(found.balance))
     for moved in found.moves:
-        _print_line(_move_line(moved))
+        print_line(_move_line(moved))
 
 
 def _status_row(one: FragmentAnswer) -> tuple[str, ...]:
@@ -413,17 +399,17 @@ def _device_status(client: Client, json: bool) -> None:
 
     found = [one.model_dump() for one in client.devices()]
     if json:
-        _print_json(found)
+        print_json(found)
         return
     for text in device_lines(found):
-        _print_line(text)
+        print_line(text)
 
 
 def _tree_status(client: Client, json: bool) -> None:
     from penstock.cli.tree_text import tree_lines
 
     if json:
-        _print_json(client.nodes())
+        print_json(client.nodes())
         return
     for text in tree_lines(client.nodes()):
         print(text)
@@ -432,7 +418,7 @@ def _tree_status(client: Client, json: bool) -> None:
 def _operator_status(client: Client, json: bool) -> None:
     found = client.operators()
     if json:
-        _print_json(found)
+        print_json(found)
         return
     rows = [
         (
@@ -448,7 +434,7 @@ def _operator_status(client: Client, json: bool) -> None:
         for one in found
     ]
     heads = ("operator", "kind", "in", "on", "rows/s in", "rows/s out", "selectivity", "≈ µs/row")
-    _print_table(heads, rows, "nothing has been measured yet")
+    print_table(heads, rows, "nothing has been measured yet")
 
 
 def _join_status(client: Client, json: bool) -> None:
@@ -456,10 +442,10 @@ def _join_status(client: Client, json: bool) -> None:
 
     found = client.joins()
     if json:
-        _print_json(found)
+        print_json(found)
         return
     for text in join_lines(found):
-        _print_line(text)
+        print_line(text)
 
 
 def _number(value: float | None, digits: int = 1) -> str:
@@ -470,70 +456,19 @@ def _move_line(one: MoveAnswer) -> str:
     took = f" in {one.ended_s - one.created_s:.1f} s" if one.ended_s else ""
     paused = f", paused {one.pause_s:.2f} s" if one.pause_s is not None else ""
     what = f"move {one.id}: {one.unit} {one.source} → {one.target} {one.state}"
-    return f"{_clock(one.created_s)}  {what}{took}{paused}: {one.error or one.reason}"
-
-
-def _clock(at_s: float) -> str:
-    return time.strftime("%H:%M:%S", time.localtime(at_s))
-
-
-def events(
-    last: Annotated[
-        int, typer.Option("--last", "-n", min=1, max=2_000, help="How many, at most.")
-    ] = 20,
-    follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on with what happens, until Ctrl-C.")
-    ] = False,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
-    """List what happened last: submissions, assignments, moves, recoveries; oldest first.
-
-    Followed as JSON, every event is a line.
-    """
-    client = connected(home)
-    found = client.events(last)
-    if follow:
-        for one in _following(client, found):
-            if json:
-                print(_json_line(one), flush=True)
-            else:
-                _print_line(_event_line(one))
-                sys.stdout.flush()
-    elif json:
-        _print_json(found)
-    else:
-        for one in found:
-            _print_line(_event_line(one))
-        if not found:
-            print("nothing has happened yet")
-
-
-def _following(client: Client, found: list[EventRecord]) -> Iterator[EventRecord]:
-    """What has happened, and then what happens: each once, as long as somebody listens."""
-    seen = 0
-    while True:
-        yield from (one for one in found if one.id > seen)
-        seen = max([seen, *(one.id for one in found)])
-        time.sleep(_LOOK_EVERY_S)
-        found = client.events(_LOOKED_AT)
-
-
-def _event_line(one: EventRecord) -> str:
-    return f"{_clock(one.at_s)}  {one.kind:<8}  {one.subject}: {one.text}"
-
-
-def _json_line(one: EventRecord) -> str:
-    from penstock.control.answer_models import plain
-
-    return json_text.dumps(plain(one))
+    return f"{clock(one.created_s)}  {what}{took}{paused}: {one.error or one.reason}"
 
 
 def move(
     fragment: Annotated[
-        str, typer.Argument(metavar="FRAGMENT", help="A fragment, or groups: [dim]pairs:3,7[/dim]")
+        str,
+        typer.Argument(
+            metavar="FRAGMENT",
+            help="A fragment, or groups: [dim]pairs:3,7[/dim]",
+            autocompletion=fragment_names,
+        ),
     ],
-    node: Annotated[str, typer.Argument(metavar="NODE")],
+    node: Annotated[str, typer.Argument(metavar="NODE", autocompletion=node_names)],
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -543,24 +478,33 @@ def move(
     if done.state == "done" and "groups" not in done.numbers:
         done = client.await_pause(done.id)
     if json:
-        _print_json(done)
+        print_json(done)
     else:
-        _print_line(_move_line(done))
+        print_line(_move_line(done))
     if done.state != "done":
         raise RunError(f"{fragment} stays on {done.source}: {done.error}")
 
 
 def drop(
-    name: Annotated[str, typer.Argument(metavar="NAME")],
+    name: Annotated[str, typer.Argument(metavar="NAME", autocompletion=submission_names)],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    keep_data: Annotated[
+        bool,
+        typer.Option("--keep-data", help="Put its state and results aside instead of deleting."),
+    ] = False,
     home: HomeOption = None,
+    json: JsonOption = False,
 ) -> None:
     """Stop a submission and forget it with its data; in a terminal it asks first."""
     client = connected(home)
-    if not yes and _is_asked():
-        typer.confirm(f"Stop {name} and delete its state and results?", abort=True)
-    client.drop(name)
-    print(f"{name} dropped")
+    if not yes and not json and _is_asked():
+        what = "put its state and results aside" if keep_data else "delete its state and results"
+        typer.confirm(f"Stop {name} and {what}?", abort=True)
+    done = client.drop(name, keep_data)
+    if json:
+        print_json(done)
+    else:
+        print(f"{name} dropped" + (f"; its data is in {done.kept}" if done.kept else ""))
 
 
 def _is_asked() -> bool:
@@ -568,47 +512,12 @@ def _is_asked() -> bool:
     return sys.stdin.isatty()
 
 
-def logs(
-    name: Annotated[str, typer.Argument(metavar="controller|NODE")] = "controller",
-    lines: Annotated[int, typer.Option("--lines", "-n", min=1, max=10_000)] = 100,
-    home: HomeOption = None,
-) -> None:
-    """Print the end of a log."""
-    print(connected(home).log(name, lines), end="")
-
-
-def down(home: HomeOption = None) -> None:
+def down(home: HomeOption = None, json: JsonOption = False) -> None:
     """Stop the nodes and the controller; a later up goes on from here."""
     from penstock.control.launch import bring_down
 
     bring_down(system_home(home))
-    print("system down; penstock up goes on where it stopped")
-
-
-def _print_line(text: str) -> None:
-    """A line; in a terminal that is too narrow for it, what does not fit is set in."""
-    whole = re.sub(r"(\d) s\b", "\\1\N{NO-BREAK SPACE}s", text)
-    filled = textwrap.fill(whole, _width(), subsequent_indent=" " * 10, break_on_hyphens=False)
-    print(filled.replace("\N{NO-BREAK SPACE}", " "))
-
-
-def _width() -> int:
-    """How much room there is in a line; in a file or a pipe, as much as it takes."""
-    is_narrow = sys.stdout.isatty() or "COLUMNS" in os.environ
-    return shutil.get_terminal_size().columns if is_narrow else 100_000
-
-
-def _print_table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]], otherwise: str) -> None:
-    """Aligned columns; the last one goes on in further lines where the terminal is too narrow."""
-    if not rows:
-        print(otherwise)
-        return
-    widths = [max(len(row[k]) for row in [heads, *rows]) for k in range(len(heads) - 1)]
-    room = max(20, _width() - sum(widths) - 2 * len(widths) - 1)
-    for row in [heads, *rows]:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-        start = f" {''.join(f'{cell}  ' for cell in cells)}"
-        last = textwrap.wrap(row[-1], room, break_long_words=False) or [""]
-        print(f"{start}{last[0]}".rstrip())
-        for more in last[1:]:
-            print(f"{' ' * len(start)}{more}")
+    if json:
+        print_json({"home": str(system_home(home).path), "state": "down"})
+    else:
+        print("system down; penstock up goes on where it stopped")

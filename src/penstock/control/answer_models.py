@@ -48,7 +48,10 @@ class ApiModel(BaseModel):
 
 
 class SubmitRequest(ApiModel):
-    """A deployment file or a single query to be run; ``start`` is since when it counts."""
+    """A deployment file or a single query to be run; ``start`` is since when it counts.
+
+    With ``replace`` one of the same name is stopped and forgotten, if this one can be taken in.
+    """
 
     name: str = Field(max_length=200)
     kind: SubmissionKind
@@ -56,6 +59,7 @@ class SubmitRequest(ApiModel):
     folder: str = "."
     max_latency_us: int | None = Field(None, gt=0, le=MOST)
     start: StartKind = "now"
+    replace: bool = False
 
 
 class FragmentMove(ApiModel):
@@ -308,9 +312,10 @@ class SubmittedAnswer(ApiModel):
 
 
 class DroppedAnswer(ApiModel):
-    """The submission that is no longer there."""
+    """The submission that is no longer there, and the folder of its data if that was kept."""
 
     name: str
+    kept: str | None = None
 
 
 class RowsAnswer(ApiModel):

@@ -73,6 +73,7 @@ ARROW = "application/vnd.apache.arrow.stream"
 _STATUS = {1: 400, 2: 400, 3: 503}
 """HTTP's word for each exit code."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
+_MOST_ADDED = 1 << 20
 _SEE_DOCS = "GET /docs says what there is."
 
 
@@ -211,14 +212,19 @@ def _add_reading(app: FastAPI, home: Home, catalog: Catalog, controller: Control
     @app.get(
         "/api/logs/{name}",
         response_class=PlainTextResponse,
-        summary="The end of a log",
+        summary="The end of a log, or what was added to it; X-End is where to go on",
         responses=REFUSED_TEXTS,
     )
-    def logs(name: str, lines: Annotated[int, Query(ge=1, le=10_000)] = 100) -> str:
+    def logs(
+        name: str,
+        lines: Annotated[int, Query(ge=1, le=10_000)] = 100,
+        after: Annotated[int | None, Query(ge=0, le=MOST)] = None,
+    ) -> PlainTextResponse:
         known = ["controller", *(node.name for node in catalog.nodes())]
         if name not in known:
             raise InputError(f"no log of {name}", hint=f"There are {listed(known)}.")
-        return _tail(home.log(name), lines)
+        text, end = _tail(home.log(name), lines) if after is None else added(home.log(name), after)
+        return PlainTextResponse(text, headers={"X-End": str(end)})
 
     @app.get(
         "/metrics",
@@ -230,13 +236,30 @@ def _add_reading(app: FastAPI, home: Home, catalog: Catalog, controller: Control
         return metrics_of(catalog, controller.system(), controller.set_aside()).text()
 
 
-def _tail(path: Path, lines: int) -> str:
+def _tail(path: Path, lines: int) -> tuple[str, int]:
+    """The last lines of a log, and where to go on."""
     if not path.exists():
-        return ""
+        return "", 0
     with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - 200 * lines - 10_000))
-        text = file.read().decode("utf-8", "replace")
-    return "\n".join(text.splitlines()[-lines:]) + "\n"
+        start = max(0, path.stat().st_size - 200 * lines - 10_000)
+        file.seek(start)
+        written = file.read()
+    text = "\n".join(written.decode("utf-8", "replace").splitlines()[-lines:]) + "\n"
+    return text, start + len(written)
+
+
+def added(path: Path, after: int) -> tuple[str, int]:
+    """The lines that were added to a log, of a new one all, and where to go on.
+
+    A line that is still being written is left for the next time.
+    """
+    if not path.exists():
+        return "", 0
+    with path.open("rb") as file:
+        start = after if after <= path.stat().st_size else 0
+        file.seek(start)
+        whole = file.read(_MOST_ADDED).rpartition(b"\n")
+    return (whole[0] + whole[1]).decode("utf-8", "replace"), start + len(whole[0] + whole[1])
 
 
 def _add_results(app: FastAPI, controller: Controller) -> None:
@@ -352,7 +375,13 @@ def _add_acting(
     @app.post("/api/queries", status_code=201, summary="Submit a deployment or a query")
     def submit(asked: SubmitRequest) -> SubmittedAnswer:
         units = controller.submit(
-            asked.name, asked.kind, asked.text, asked.folder, asked.max_latency_us, asked.start
+            asked.name,
+            asked.kind,
+            asked.text,
+            asked.folder,
+            asked.max_latency_us,
+            asked.start,
+            asked.replace,
         )
         says_balance = controller.system().deployments[units[0].submission].balance
         return SubmittedAnswer(
@@ -371,9 +400,9 @@ def _add_acting(
         return balance_answer(catalog)
 
     @app.delete("/api/queries/{name}", summary="Stop a submission and forget it")
-    def drop(name: str) -> DroppedAnswer:
-        controller.drop(name)
-        return DroppedAnswer(name=name)
+    def drop(name: str, keep_data: bool = False) -> DroppedAnswer:
+        kept = controller.drop(name, keep_data=keep_data)
+        return DroppedAnswer(name=name, kept=None if kept is None else str(kept))
 
     @app.post("/api/moves", status_code=202, summary="Move fragments, as one plan")
     def move(asked: list[FragmentMove]) -> list[MoveAnswer]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -13,6 +14,7 @@ from pydantic import TypeAdapter
 
 from penstock.control.answer_models import (
     BalanceAnswer,
+    DroppedAnswer,
     FragmentAnswer,
     FragmentMove,
     JoinAnswer,
@@ -45,6 +47,7 @@ KINDS: dict[int, type[PenstockError]] = {
 }
 _ARROW = "application/vnd.apache.arrow.stream"
 Told = TypeVar("Told")
+_DROPPED = TypeAdapter(DroppedAnswer)
 _EVENTS = TypeAdapter(list[EventRecord])
 _LOGIN = TypeAdapter(LoginCode)
 _BALANCE = TypeAdapter(BalanceAnswer)
@@ -64,6 +67,14 @@ _SYSTEM = TypeAdapter(SystemAnswer)
 _VERSION = TypeAdapter(VersionAnswer)
 
 
+@dataclass(frozen=True)
+class LogPart:
+    """A part of a log, and where it ends."""
+
+    text: str
+    end: int
+
+
 class Client:
     """Talks to the controller of one system."""
 
@@ -81,9 +92,9 @@ class Client:
         )
 
     @classmethod
-    def of(cls, home: Home) -> Client:
+    def of(cls, home: Home, timeout_s: float = 60.0) -> Client:
         """The client of the system in this folder."""
-        return cls(home.address().url, home.token(), home=home)
+        return cls(home.address().url, home.token(), timeout_s, home)
 
     def _answer(self, method: str, path: str, **given: Any) -> httpx.Response:
         try:
@@ -169,8 +180,12 @@ class Client:
         folder: str,
         max_latency_us: int | None = None,
         start: StartKind = "now",
+        replace: bool = False,
     ) -> SubmittedAnswer:
-        """Submits a deployment or a query that counts from ``start`` on; what it came to."""
+        """Submits a deployment or a query that counts from ``start`` on; what it came to.
+
+        With ``replace`` it takes the place of one that has its name.
+        """
         # Unchecked: what is wrong with it the controller says best.
         asked = SubmitRequest.model_construct(
             name=name,
@@ -179,12 +194,29 @@ class Client:
             folder=folder,
             max_latency_us=max_latency_us,
             start=start,
+            replace=replace,
         )
         return self._told(_SUBMITTED, "POST", "/api/queries", json=dict(asked))
 
-    def drop(self, name: str) -> None:
-        """Stops a submission and forgets it."""
-        self._answer("DELETE", f"/api/queries/{_part(name)}")
+    def await_running(self, name: str, patience_s: float = 120.0) -> QueryAnswer:
+        """Waits until a submission runs; raises if a part of it fails."""
+
+        def running() -> QueryAnswer | None:
+            mine = next((query for query in self.queries() if query.name == name), None)
+            if mine is None:
+                raise RunError(f"{name} is not there any more", hint="Was it dropped?")
+            if mine.state in ("failed", UNREADABLE):
+                parts = [part for part in self.fragments() if part.name in mine.fragments]
+                told = [f"{part.name}: {part.error}" for part in parts if part.error]
+                raise RunError(f"{name} does not run: {'; '.join(told)}")
+            return mine if mine.state in ("running", "held back", "finished") else None
+
+        return await_that(running, patience_s, f"{name} does not run yet")
+
+    def drop(self, name: str, keep_data: bool = False) -> DroppedAnswer:
+        """Stops a submission and forgets it; where its data is, if that is to be kept."""
+        given = {"keep_data": True} if keep_data else {}
+        return self._told(_DROPPED, "DELETE", f"/api/queries/{_part(name)}", params=given)
 
     def move(self, fragment: str, node: str) -> MoveAnswer:
         """Begins to move a fragment."""
@@ -224,7 +256,13 @@ class Client:
 
     def log(self, name: str, lines: int) -> str:
         """The end of a log."""
-        return self._answer("GET", f"/api/logs/{_part(name)}", params={"lines": lines}).text
+        return self.log_part(name, lines).text
+
+    def log_part(self, name: str, lines: int, after: int | None = None) -> LogPart:
+        """The end of a log, or what was added ``after`` a place that an earlier part named."""
+        given = {"lines": lines} | ({} if after is None else {"after": after})
+        answer = self._answer("GET", f"/api/logs/{_part(name)}", params=given)
+        return LogPart(answer.text, int(answer.headers.get("X-End", 0)))
 
     def down(self) -> None:
         """Asks the system to stop."""

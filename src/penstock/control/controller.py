@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from penstock.channels.channel import Channel
@@ -101,14 +102,16 @@ class Controller:
         folder: str,
         max_latency_us: int | None = None,
         start: StartKind = "now",
+        replace: bool = False,
     ) -> tuple[Unit, ...]:
         """Takes in a deployment or a query; the units it adds. Raises what is wrong with it.
 
-        What it reads of others it counts from ``start`` on.
+        What it reads of others it counts from ``start`` on. With ``replace`` one of that name is
+        stopped and forgotten first, but only if nothing is wrong with the new one.
         """
         with self._asking:
             try:
-                return self._submitted(name, kind, text, folder, max_latency_us, start)
+                return self._submitted(name, kind, text, folder, max_latency_us, start, replace)
             except PenstockError as error:
                 self._catalog.tell("refused", name[:200], error.what)
                 raise
@@ -121,6 +124,7 @@ class Controller:
         folder: str,
         max_latency_us: int | None,
         start: StartKind,
+        replaces: bool,
     ) -> tuple[Unit, ...]:
         if not _NAME.fullmatch(name):
             raise InputError(
@@ -129,14 +133,15 @@ class Controller:
                 "starting with a letter or a digit.",
             )
         known = self._catalog.submissions()
-        if any(submission.name == name for submission in known):
+        replaced = next((submission for submission in known if submission.name == name), None)
+        if replaced is not None and not replaces:
             raise InputError(
                 f"{name} is already running",
-                hint="Give it another name, or drop the other first.",
+                hint="Give it another name, drop the other first, or replace it: submit --replace.",
             )
         number = max((submission.id for submission in known), default=0) + 1
         asked = Submission(number, name, kind, text, folder, max_latency_us, Begun(start))
-        former = self.system()
+        former = self.system() if replaced is None else self._without(replaced)
         system = extended(former, asked)
         balance = balance_of_file(self._catalog, name, system.deployments[number].balance)
         units = tuple(unit for unit in system.units.values() if unit.submission == number)
@@ -161,12 +166,28 @@ class Controller:
             )
             for unit in units
         ]
+        if replaced is not None:
+            self._dropped(name, _STOPPING_AT_MOST_S)
         whole = self._add(asked, former, system, made, start, balance).units.values()
         added = [unit for unit in whole if unit.submission == number]
         self._catalog.tell("submit", name, f"submitted with {len(added)} units")
         if balance is not None:
             tell_of_file(self._catalog, balance)
         return tuple(added)
+
+    def _without(self, submission: Submission) -> System:
+        """The system as it is without a submission; raises if others read what that gives."""
+        self._check_unread(submission)
+        plans = self._catalog.plans()
+        return recorded_system({id: plan for id, plan in plans.items() if id != submission.id})
+
+    def _check_unread(self, submission: Submission) -> None:
+        readers = self.system().readers(submission.id)
+        if readers:
+            raise InputError(
+                f"{submission.name} is read by {listed(readers)}",
+                hint="Drop those that read it first.",
+            )
 
     def _add(
         self,
@@ -330,20 +351,18 @@ class Controller:
         """The channel that carries a stream."""
         return Channel.open(StateLayout(self._home.state).channel(stream))
 
-    def drop(self, name: str, patience_s: float = _STOPPING_AT_MOST_S) -> None:
-        """Stops a submission and forgets it with all its data."""
+    def drop(
+        self, name: str, patience_s: float = _STOPPING_AT_MOST_S, keep_data: bool = False
+    ) -> Path | None:
+        """Stops a submission and forgets it with all its data; where that is, if it is kept."""
         with self._asking:
-            self._dropped(name, patience_s)
+            return self._dropped(name, patience_s, keep_data)
 
-    def _dropped(self, name: str, patience_s: float) -> None:
+    def _dropped(self, name: str, patience_s: float, keep_data: bool = False) -> Path | None:
         submission = self._submission(name)
-        system = self.system()
-        readers = system.readers(submission.id)
-        if readers:
-            raise InputError(
-                f"{name} is read by {listed(readers)}", hint="Drop those that read it first."
-            )
-        units = [unit for unit in system.units.values() if unit.submission == submission.id]
+        self._check_unread(submission)
+        units = [unit for unit in self.system().units.values() if unit.submission == submission.id]
+        kept = self._home.kept(f"{name}-{submission.id}") if keep_data else None
         with self._assigning:
             self._catalog.drop(submission.id)
         self._await_release([unit.name for unit in units], patience_s)
@@ -353,9 +372,12 @@ class Controller:
             for stream in unit.reads:
                 self.channel(stream).forget(unit.name)
         for unit in units:
+            if kept is not None:
+                self._keep(unit, kept)
             self._forget(unit)
         self._catalog.remove(submission.id)
-        self._catalog.tell("drop", name, "dropped")
+        self._catalog.tell("drop", name, "dropped" if kept is None else f"dropped, kept in {kept}")
+        return kept
 
     def _submission(self, name: str) -> Submission:
         known = self._catalog.submissions()
@@ -388,6 +410,15 @@ class Controller:
                     hint="Ask again; the logs of their nodes say what they are doing.",
                 )
             time.sleep(0.05)
+
+    def _keep(self, unit: Unit, folder: Path) -> None:
+        """Puts what a unit has written aside, under the same names as in the state folder."""
+        layout = StateLayout(self._home.state)
+        for part in (layout.channel(unit.gives), *layout.of_unit(unit.name)):
+            if part.exists():
+                target = folder / part.relative_to(layout.path)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                part.rename(target)
 
     def _forget(self, unit: Unit) -> None:
         self.channel(unit.gives).drop()

@@ -41,6 +41,10 @@ class Home:
         """Checkpoints, channels and dead letters, the same path on every node."""
         return self.path / "state"
 
+    def kept(self, name: str) -> Path:
+        """What is left of a submission that was dropped and whose data was to be kept."""
+        return self.path / "kept" / name
+
     @property
     def logs(self) -> Path:
         return self.path / "logs"

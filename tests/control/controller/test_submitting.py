@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from control.controller.facts import files, readers, refused, story, the
 from control.made_up import AMI
 from control.toys import TroubledCatalog, raising
 from penstock.control.controller import Controller
 from penstock.control.home import Home
 from penstock.control.records import UnitRecord
-from penstock.errors import UnreachableError
+from penstock.errors import InputError, UnreachableError
 
 
 def test_the_units_are_recorded(controller: Controller, catalog: TroubledCatalog) -> None:
@@ -56,7 +58,8 @@ def test_an_engine_that_cannot_run_it(ami: Controller) -> None:
 def test_the_same_name_again(ami: Controller, catalog: TroubledCatalog) -> None:
     before = catalog.changes()
     assert refused(lambda: ami.submit("ami", "sql", "SELECT home FROM peaks", ".")) == (
-        "ami is already running. Give it another name, or drop the other first."
+        "ami is already running. Give it another name, drop the other first, or replace it: "
+        "submit --replace."
     )
     assert catalog.changes() == before
 
@@ -127,3 +130,24 @@ def test_what_is_wrong_with_it_is_told_and_nothing_is_kept(
         assert text in refused(lambda wrong=wrong: controller.submit("ami", "yaml", wrong, "."))  # type: ignore[misc]
     assert catalog.submissions() == ()
     assert files(home) == []
+
+
+def test_one_takes_the_place_of_another(ami: Controller, catalog: TroubledCatalog) -> None:
+    for name in ("peaks", "readings"):
+        catalog.release(name, 1)
+    before = catalog.units()
+    with pytest.raises(InputError, match="no column hom"):
+        ami.submit("ami", "yaml", AMI.replace("home", "hom"), ".", replace=True)
+    assert catalog.units() == before, "the old one goes on"
+    ami.submit("ami", "yaml", AMI.replace("peaks", "tops"), ".", replace=True)
+    assert {unit.name for unit in catalog.units()} == {"readings", "tops"}
+    assert [one.name for one in catalog.submissions()] == ["ami"]
+
+
+def test_what_others_read_is_not_replaced(ami: Controller, catalog: TroubledCatalog) -> None:
+    ami.submit("q", "sql", "SELECT home FROM peaks", ".")
+    before = catalog.units()
+    assert refused(lambda: ami.submit("ami", "yaml", AMI, ".", replace=True)) == (
+        "ami is read by q. Drop those that read it first."
+    )
+    assert catalog.units() == before
