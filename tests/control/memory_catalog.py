@@ -6,9 +6,11 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any
 
-from penstock.control.decisions import Assign, ChangeMove, Forgive, Instruction
+from penstock.control.decisions import Assign, ChangeMove, Forgive, Instruction, Reroute
+from penstock.control.hand_over_rules import HandOver, why_not
 from penstock.control.records import MoveRecord, NodeRecord, UnitRecord
 from penstock.control.returning import BringBack
+from penstock.place.tree_placing import TreeWiring
 
 
 class MemoryCatalog:
@@ -81,6 +83,8 @@ class MemoryCatalog:
                 self.change_move(move.id, **{"state": state} | ({"error": error} if error else {}))
             case BringBack():
                 self._bring_back(instruction, now_s)
+            case Reroute(unit, node):
+                self.add_move(unit.name, node, now_s, by="tree")
             case Forgive():
                 pass
 
@@ -107,3 +111,40 @@ class MemoryCatalog:
             self.units[there.name] = replace(there, returns=there.returns + 1)
             self._tell(f"brings {there.name} back")
             self.add_move(there.name, wanted.node, now_s, by="return")
+
+    def begin_hand_over(
+        self, step: HandOver, wiring: TreeWiring, made: list[dict[str, Any]], now_s: float
+    ) -> tuple[list[int], str]:
+        why = self._why_not(step, wiring, (), now_s)
+        numbers = []
+        for row in [] if why else made:
+            number = len(self.moves) + 1
+            numbers.append(number)
+            self.moves[number] = MoveRecord(number, is_warm=False, **row)
+            self._tell(f"move {number} of {row['unit']} to {row['target']} by neighbours")
+        self.changes += 1
+        return numbers, why
+
+    def hand_over(
+        self, step: HandOver, wiring: TreeWiring, mine: Collection[int], now_s: float
+    ) -> str:
+        why = self._why_not(step, wiring, mine, now_s)
+        self.changes += 1
+        if why:
+            return why
+        for name, epoch in step.epochs:
+            there = self.units[name]
+            given = {"node": step.target, "epoch": epoch + 1, "previous": step.source}
+            self.units[name] = replace(there, belongs=None, **given)  # type: ignore[arg-type]
+            self.owners[name, epoch + 1] = step.target
+            self._tell(f"{name} to {step.target}, epoch {epoch + 1}: by {step.source}")
+        for number in mine:
+            if self.moves[number].is_open:
+                self.moves[number] = replace(self.moves[number], state="moving")
+        return ""
+
+    def _why_not(
+        self, step: HandOver, wiring: TreeWiring, mine: Collection[int], now_s: float
+    ) -> str:
+        moving = {move.unit for move in self.moves.values() if move.is_open and move.id not in mine}
+        return why_not(step, self.units, self.nodes, moving, wiring, now_s)

@@ -10,6 +10,12 @@ from dataclasses import dataclass, field
 import pytest
 
 from control.toys import TroubledCatalog
+from penstock.balance.hierarchy.messages import (
+    MessageType,
+    NegotiationId,
+    NegotiationMessage,
+    Portion,
+)
 from penstock.control.letters import LETTER_AT_MOST_BYTES, Letter, WordSent, read_letter
 from penstock.control.message_server import MessageServer, post
 from penstock.errors import InputError, UnreachableError
@@ -81,6 +87,21 @@ def test_what_is_no_message_is_refused(taken: Taken, caplog: pytest.LogCaptureFi
     assert "the token is missing or wrong" in caplog.text
     assert "loads.b.count: Input should be greater than or equal to 0" in caplog.text
     assert taken.ask(good) == 202
+
+
+def test_a_negotiation_that_is_none_is_refused(
+    taken: Taken, caplog: pytest.LogCaptureFixture
+) -> None:
+    record = NegotiationMessage(
+        "b", "a", MessageType.CLEAR, NegotiationId("b", 1, 2), transfers=(Portion(("f",), 1.0),)
+    ).as_record()
+    good = Letter(sender="b", life="b-1", to="a", negotiation=record)
+    for wrong in ({"type": "Take"}, {"negotiation": ["b"]}, {"transfers": [["f"], "much"]}):
+        told = good.model_copy(update={"negotiation": {**record, **wrong}})
+        assert taken.ask(told.model_dump_json().encode()) == 400
+    assert "this is no message of a negotiation" in caplog.text
+    post(taken.server.address, TOKEN, good)
+    assert taken.letters == [good]
 
 
 def test_a_connection_that_breaks_off_does_no_harm(taken: Taken) -> None:

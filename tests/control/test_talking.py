@@ -8,10 +8,12 @@ import pytest
 
 from control.toys import TroubledCatalog, raising
 from penstock.control.answers import nodes_answer
-from penstock.control.load_gossip import Load, LoadGossip
+from penstock.control.carriers import Carrier, InlineCarrier, LoopbackCarrier
+from penstock.control.load_gossip import LoadGossip
 from penstock.control.records import NodeRecord
-from penstock.control.talking import Carrier, InlineCarrier, LoopbackCarrier, Talk
+from penstock.control.talking import Talk
 from penstock.errors import UnreachableError
+from penstock.model.measurements import NodeSample
 from waiting import until
 
 TOKEN = "secret"
@@ -38,7 +40,11 @@ def heard(catalog: TroubledCatalog) -> dict[str, set[str]]:
 
 def go_on(talks: dict[str, Talk]) -> Callable[[], None]:
     return lambda: (
-        [talk.measure(Load(0.5, 1 << 20), f"{name}-1") for name, talk in talks.items()] and None
+        [
+            talk.measure(NodeSample(1.0, utilisation=0.5, memory_bytes=1 << 20), f"{name}-1")
+            for name, talk in talks.items()
+        ]
+        and None
     )
 
 
@@ -76,7 +82,7 @@ def test_without_messages_a_node_works_all_the_same(
 
     talk = Talk("a", catalog, Closed())
     talk.join("a-1")
-    talk.measure(Load(0.5, 1), "a-1")
+    talk.measure(NodeSample(1.0, utilisation=0.5), "a-1")
     talk.end()
     assert "node a takes no messages: no port is free" in caplog.text
 
@@ -96,6 +102,8 @@ def test_what_cannot_be_sent_is_said_once(
         catalog.publish(name, f"{name}-1", f"inline:{name}")
     talk = Talk("a", catalog, Broken(), LoadGossip(every_s=0.01))
     talk.join("a-1")
-    until(lambda: len(sent) > 3, check=lambda: talk.measure(Load(0.5, 1), "a-1"))
+    until(
+        lambda: len(sent) > 3, check=lambda: talk.measure(NodeSample(1.0, utilisation=0.5), "a-1")
+    )
     talk.end()
     assert caplog.text.count("node b does not answer") == 1

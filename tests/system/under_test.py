@@ -7,7 +7,7 @@ import random
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -33,10 +33,17 @@ _DIGITS = 9
 class UnderTest:
     """One system and the ways to disturb it."""
 
-    def __init__(self, folder: Path, nodes: int, host: str | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        nodes: int,
+        host: str | None = None,
+        parents: Mapping[str, str | None] | None = None,
+    ) -> None:
         self._host = host
         self.home = Home(folder / "home")
-        self._specs = [NodeSpec(name, 1, 1 << 29) for name in "abcdef"[:nodes]]
+        named = parents or dict.fromkeys("abcdef"[:nodes])
+        self._specs = [NodeSpec(name, 1, 1 << 29, parent) for name, parent in named.items()]
         self.client = self._up()
         self.catalog = Catalog(self.home.catalog_url)
 

@@ -10,6 +10,7 @@ from math import isinf
 from typing import Any, NamedTuple, TypeVar
 
 from penstock.balance.guards import Guards
+from penstock.balance.hierarchy.written import HIERARCHY, LiveHierarchy, hierarchy_written
 from penstock.balance.policies import policy_called
 from penstock.balance.policy import Policy
 from penstock.balance.scope import Scope
@@ -28,7 +29,8 @@ class BalanceSettings:
     """How a system is balanced, as ``balance:`` in a deployment file says.
 
     Loads are series of ``samples`` means over ``sample_s`` each, up to now. A plan that is not
-    there after ``planning_s`` is not carried out. ``own`` are settings that only the policy has.
+    there after ``planning_s`` is not carried out. ``own`` are settings that only the policy has;
+    that of a ``tree``, where neighbours negotiate, has no others.
 
     >>> from penstock.model.settings import settings_of
     >>> chosen = BalanceSettings.of(settings_of({"policy": "one-way", "every": "5s"}))
@@ -46,6 +48,7 @@ class BalanceSettings:
     guards: Guards = field(default_factory=lambda: Guards(cooldown_s=30.0, patience=2))
     scope: Scope = field(default_factory=Scope)
     own: Settings = field(default_factory=dict)
+    tree: LiveHierarchy | None = None
 
     def __post_init__(self) -> None:
         for name in ("every_s", "sample_s", "planning_s"):
@@ -61,6 +64,9 @@ class BalanceSettings:
 
         What only a policy can know is taken as it is: see :meth:`checked`.
         """
+        policy = written.get("policy")
+        if policy is not None and policy.value == HIERARCHY:
+            return cls(HIERARCHY, tree=hierarchy_written(written))
         common = {key: setting for key, setting in written.items() if key in KEYS}
         given = {key: _read(key, setting) for key, setting in common.items()}
         whole = _changed(cls(), _COMMON, given, written)
@@ -76,6 +82,8 @@ class BalanceSettings:
     def checked(cls, written: Settings) -> BalanceSettings:
         """As :meth:`of`; there is such a policy, and it has these settings of its own."""
         found = cls.of(written)
+        if found.tree is not None:
+            return found
         try:
             policy_called(found.policy)
         except PenstockError as error:
@@ -92,6 +100,8 @@ class BalanceSettings:
 
     def as_written(self) -> dict[str, Plain]:
         """All settings under the keys that people write, read back as the same."""
+        if self.tree is not None:
+            return self.tree.as_written()
         parts: tuple[tuple[object, Mapping[str, _Key]], ...] = (
             (self, _COMMON),
             (self.thresholds, _THRESHOLDS),
@@ -260,8 +270,10 @@ def balance_words(settings: BalanceSettings) -> str:
     """
     if settings.policy == "off":
         return "off"
-    usual = DEFAULT.as_written()
     own = settings.as_written()
+    if settings.tree is not None:
+        return ", ".join([HIERARCHY, *(f"{key} {own[key]}" for key in own if key != "policy")])
+    usual = DEFAULT.as_written()
     named = ("policy", "every")
     others = [key for key in own if key not in named and own[key] != usual.get(key)]
     said = [f"{key} {_shown(own[key])}" for key in others]

@@ -13,6 +13,8 @@ _BY = {
     "balancer": "decided by the balancer",
     "failover": "made because a node fell silent",
     "return": "made because a node has come back",
+    "tree": "made because an input did not pass",
+    "neighbours": "agreed by neighbours",
 }
 _PARTS = {
     "silence_s": "until the lease ended",
@@ -36,6 +38,8 @@ def move_text(move: MoveAnswer) -> str:
         return "\n".join([*lines, *_group_lines(numbers), *_time_lines(move, {})])
     if move.by == "balancer":
         lines += _balance_lines(move, numbers)
+    if move.by == "neighbours":
+        lines += _negotiation_lines(move, numbers)
     lines += _time_lines(move, numbers.get("spent") or numbers.get("phases", {}))
     return "\n".join(lines)
 
@@ -49,6 +53,22 @@ def _group_lines(numbers: Mapping[str, Any]) -> list[str]:
             f"{report['groups']} groups"
         )
     return lines
+
+
+def _negotiation_lines(move: MoveAnswer, numbers: Mapping[str, Any]) -> list[str]:
+    from penstock.cli.negotiation_text import negotiation_lines
+    from penstock.control.answer_models import NegotiationAnswer
+
+    sizes = ", ".join(f"{name} {size:.1f} %" for name, size in numbers["sizes"].items())
+    lines = [
+        f"  {move.source} was at {numbers['utilisation']:.1f} %, with thresholds "
+        f"{numbers['lower']:g} and {numbers['upper']:g} %",
+        f"  moved together: {sizes}",
+    ]
+    told = numbers.get("negotiated")
+    if told is None:
+        return [*lines, f"  negotiation {numbers['negotiation']}"]
+    return lines + [f"  {line}" for line in negotiation_lines(NegotiationAnswer(**told))]
 
 
 def _balance_lines(move: MoveAnswer, numbers: Mapping[str, Any]) -> list[str]:

@@ -94,17 +94,41 @@ def logs(
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Go on with what is written, until Ctrl-C.")
     ] = False,
+    negotiations: Annotated[
+        bool,
+        typer.Option(
+            "--negotiations",
+            help="Print what neighbours in a tree offered each other instead; -n of them.",
+        ),
+    ] = False,
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> None:
     """Print the end of a log. As JSON, every line is an object."""
     client = connected(home)
+    if negotiations:
+        _print_negotiations(client, min(lines, 2_000), json)
+        return
     for text in _log_parts(client, name, lines, follow):
         if not json:
             print(text, end="", flush=True)
             continue
         for line in text.splitlines():
             print_json_line({"log": name, "line": line})
+
+
+def _print_negotiations(client: Client, last: int, json: bool) -> None:
+    from penstock.cli.negotiation_text import negotiation_lines
+
+    found = client.negotiations(last)
+    for one in found:
+        if json:
+            print_json_line(one)
+            continue
+        for text in negotiation_lines(one):
+            print_line(text)
+    if not found and not json:
+        print("nobody has had anything to give so far")
 
 
 def _log_parts(client: Client, name: str, lines: int, follow: bool) -> Iterator[str]:

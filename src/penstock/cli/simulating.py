@@ -178,6 +178,11 @@ def _balancing(deployment: Deployment) -> Balancing:
     if not deployment.balance:
         return Balancing()
     written = BalanceSettings.checked(deployment.balance)
+    if written.tree is not None:
+        raise InputError(
+            "a deployment balanced by hierarchy cannot be simulated",
+            hint="Simulate a tree file, as examples/tree/tree.yaml, with --balance hierarchy.",
+        )
     return Balancing(
         written.policy,
         written.every_s,

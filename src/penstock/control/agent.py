@@ -20,7 +20,6 @@ from typing import Protocol
 
 from penstock import __version__
 from penstock.control.catalog import Catalog
-from penstock.control.load_gossip import Load
 from penstock.control.node_events import (
     AskedToLeave,
     CatalogRead,
@@ -256,7 +255,7 @@ class Agent:
         measured, life = self._worker.measurements(), self.state.lease.life
         self._catalog.sample(self.name, measured)
         if self._talk is not None and life is not None:
-            self._talk.measure(Load(measured.utilisation, measured.memory_bytes), life)
+            self._talk.measure(measured, life)
 
     def _tell(self, instruction: NodeInstruction) -> None:
         match instruction:

@@ -233,6 +233,39 @@ class MoveAnswer(ApiModel):
         return cls(**vars(move), by=move.by)
 
 
+class NegotiationPart(ApiModel):
+    """A neighbour's part in a negotiation: what it was offered or asked for, and what it took.
+
+    Fragments that go together, each time with what they take of a node in percent: those that were
+    ``offered`` to it, those that it ``agreed`` to take or could give, and those that were
+    ``chosen``. ``moved`` have changed hands; ``why`` says what became of it.
+    """
+
+    node: str
+    offered: list[tuple[list[str], float]]
+    size: float
+    answer: str
+    urgency: str
+    agreed: list[tuple[list[str], float]]
+    chosen: list[tuple[list[str], float]]
+    moved: list[str]
+    why: str
+
+
+class NegotiationAnswer(ApiModel):
+    """A negotiation, as the node saw it that began it; loads are percent of a node."""
+
+    name: str
+    node: str
+    kind: Literal["offer", "demand"]
+    at_s: float
+    utilisation: float
+    lower: float
+    upper: float
+    peers: list[NegotiationPart]
+    text: str
+
+
 class SetAsideAnswer(ApiModel):
     """What could not be used of a stream: rows by kind, a reason for each, and where they lie.
 

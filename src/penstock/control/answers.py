@@ -10,6 +10,7 @@ from penstock.control.answer_models import (
     BeginAnswer,
     FragmentAnswer,
     MoveAnswer,
+    NegotiationAnswer,
     NodeAnswer,
     OperatorAnswer,
     QueryAnswer,
@@ -22,8 +23,9 @@ from penstock.control.catalog import Catalog
 from penstock.control.decisions import RESTARTS_AT_MOST
 from penstock.control.latencies import Wanted, misses
 from penstock.control.metrics import SystemMetrics
+from penstock.control.negotiation_story import NEGOTIATION
 from penstock.control.notes import is_waiting_for_node, place_notes
-from penstock.control.records import UNREADABLE, Contact, NodeRecord, UnitRecord
+from penstock.control.records import UNREADABLE, Contact, MoveRecord, NodeRecord, UnitRecord
 from penstock.control.system import System, Unit
 from penstock.control.system_balance import balance_answer
 from penstock.control.unreadable import unreadable_units
@@ -33,6 +35,7 @@ from penstock.model.durations import US_PER_S, moment_text
 from penstock.model.measurements import NodeSample, UnitSample
 from penstock.place.rhythm import latency_limit_us
 
+_MOST_TOLD = 2_000
 _SUMMARY: tuple[ShownState, ...] = (
     "failed",
     UNREADABLE,
@@ -273,6 +276,22 @@ def system_answer(
         set_aside=list(set_aside),
         balance=balance_answer(catalog),
     )
+
+
+def negotiations_answer(catalog: Catalog, last: int) -> list[NegotiationAnswer]:
+    """The latest negotiations of neighbours in a tree, oldest first."""
+    told = catalog.events(last=last, kind=NEGOTIATION)
+    return [NegotiationAnswer.model_validate({**one.numbers, "text": one.text}) for one in told]
+
+
+def explained_move(catalog: Catalog, move: MoveRecord) -> MoveAnswer:
+    """A move; with the negotiation that it came of among its numbers, as far as that is told."""
+    answer, name = MoveAnswer.of(move), move.numbers.get("negotiation")
+    found = negotiations_answer(catalog, _MOST_TOLD) if name is not None else []
+    told = [one.model_dump(mode="json") for one in found if one.name == name]
+    if not told:
+        return answer
+    return answer.model_copy(update={"numbers": {**answer.numbers, "negotiated": told[-1]}})
 
 
 def metrics_of(

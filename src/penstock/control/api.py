@@ -30,6 +30,7 @@ from penstock.control.answer_models import (
     KeptAnswer,
     LetterAnswer,
     MoveAnswer,
+    NegotiationAnswer,
     NodeAnswer,
     OperatorAnswer,
     QueryAnswer,
@@ -43,8 +44,10 @@ from penstock.control.answer_models import (
 )
 from penstock.control.answers import (
     begins_answer,
+    explained_move,
     fragments_answer,
     metrics_of,
+    negotiations_answer,
     nodes_answer,
     operators_answer,
     queries_answer,
@@ -200,7 +203,13 @@ def _add_reading(app: FastAPI, home: Home, catalog: Catalog, controller: Control
         if found is None:
             last = [str(move.id) for move in catalog.moves(last=5)]
             raise InputError(f"no move {number}", hint=f"The latest are {listed(last)}.")
-        return MoveAnswer.of(found)
+        return explained_move(catalog, found)
+
+    @app.get("/api/negotiations", summary="What neighbours in a tree offered each other, and why")
+    def negotiations(
+        last: Annotated[int, Query(ge=1, le=2_000)] = 100,
+    ) -> list[NegotiationAnswer]:
+        return negotiations_answer(catalog, last)
 
     @app.get("/api/events", summary="What was decided and why, oldest first")
     def events(

@@ -168,7 +168,9 @@ class LiveBalancing:
             self._loop.go_on()
             return
         settings = self.settings()
-        if settings.policy != "off" and now_s - self._looked_s >= settings.every_s:
+        # Neighbours in a tree do it among themselves.
+        is_on = settings.policy != "off" and settings.tree is None
+        if is_on and now_s - self._looked_s >= settings.every_s:
             self._looked_s = now_s
             self._loop.look(settings)
 

@@ -19,6 +19,7 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from penstock import __version__
 from penstock.control.codec import Codec
+from penstock.control.hand_over_rules import HandOver, why_not
 from penstock.control.records import (
     BalanceRecord,
     Contact,
@@ -44,6 +45,7 @@ from penstock.control.tables import (
 )
 from penstock.errors import InputError, PenstockError, UnreachableError
 from penstock.model.measurements import FragmentStatus, NodeSample
+from penstock.place.tree_placing import TreeWiring
 
 _KEPT_EVENTS = 2_000
 _KEPT_SAMPLES = 600
@@ -51,6 +53,7 @@ _KEPT_MOVES = 1_000
 _PATIENCE_S = 10.0
 _READING = "penstock_reading"
 _PREPARING = 0x70656E73746F636B  # "penstock"; any number would do that others do not use
+_HANDING = _PREPARING + 1
 _OPEN = ("preparing", "moving")
 _UP = ("running", "held back")
 _BALANCE = "balance"
@@ -476,6 +479,61 @@ class Catalog:
             _count_change(connection)
             return numbers
 
+    def begin_hand_over(
+        self, step: HandOver, wiring: TreeWiring, made: list[dict[str, Any]]
+    ) -> tuple[list[int], str]:
+        """Adds the moves of what neighbours agreed, all or none; their numbers, or why not."""
+        with self._begin() as connection:
+            why = self._why_not(connection, step, wiring, ())
+            added = [] if why else [connection.execute(sa.insert(moves).values(**m)) for m in made]
+            _count_change(connection)
+            return [_number(inserted) for inserted in added], why
+
+    def hand_over(self, step: HandOver, wiring: TreeWiring, mine: Collection[int]) -> str:
+        """Gives units to their new owner, all of them or none; why not, or nothing.
+
+        What was agreed is looked at again as things are now; ``mine`` are the moves it is made of.
+        """
+        with self._begin() as connection:
+            why = self._why_not(connection, step, wiring, mine)
+            if not why:
+                now_s = self.now_s()
+                for name, epoch in step.epochs:
+                    seen = (units.c.name == name, units.c.epoch == epoch)
+                    values = {
+                        "node": step.target,
+                        "epoch": epoch + 1,
+                        "previous": step.source,
+                        "assigned_s": now_s,
+                        "lost_s": None,
+                        "belongs": None,
+                    }
+                    connection.execute(sa.update(units).where(*seen).values(**values))
+                ours = (moves.c.id.in_(tuple(mine)), moves.c.state.in_(_OPEN))
+                connection.execute(sa.update(moves).where(*ours).values(state="moving"))
+            _count_change(connection)
+            return why
+
+    def _why_not(
+        self,
+        connection: sa.Connection,
+        step: HandOver,
+        wiring: TreeWiring,
+        mine: Collection[int],
+    ) -> str:
+        if self._engine.dialect.name == "postgresql":
+            # One after the other: what one looks at, another must not change meanwhile.
+            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_HANDING)))
+            locked = sa.select(units.c.name).where(units.c.name.in_(step.units))
+            connection.execute(locked.order_by(units.c.name).with_for_update())
+        found = connection.execute(sa.select(units)).mappings()
+        known = {row["name"]: UnitRecord(**row) for row in found}
+        there = connection.execute(sa.select(nodes)).mappings()
+        is_other = (moves.c.state.in_(_OPEN), moves.c.id.not_in(tuple(mine)))
+        moving = set(connection.execute(sa.select(moves.c.unit).where(*is_other)).scalars())
+        by_name = {row["name"]: NodeRecord(**row) for row in there}
+        return why_not(step, known, by_name, moving, wiring, self.now_s())
+
     def add_return(self, unit: UnitRecord, move: Mapping[str, Any]) -> bool:
         """Adds the move that brings a unit, as it was seen, back, and counts it; False if late.
 
@@ -526,9 +584,13 @@ class Catalog:
             oldest = _number(added) - _KEPT_EVENTS
             connection.execute(sa.delete(events).where(events.c.id <= oldest))
 
-    def events(self, after: int = 0, last: int = 100) -> tuple[EventRecord, ...]:
-        """The latest events after a number, oldest first."""
+    def events(
+        self, after: int = 0, last: int = 100, kind: str | None = None
+    ) -> tuple[EventRecord, ...]:
+        """The latest events after a number, all or of one kind, oldest first."""
         asked = sa.select(events).where(events.c.id > after).order_by(events.c.id.desc())
+        if kind is not None:
+            asked = asked.where(events.c.kind == kind)
         with self._read() as connection:
             rows = connection.execute(asked.limit(last)).mappings().all()
         return tuple(EventRecord(**row) for row in reversed(rows))

@@ -22,6 +22,7 @@ from penstock.control.answer_models import (
     LetterAnswer,
     LoginCode,
     MoveAnswer,
+    NegotiationAnswer,
     NodeAnswer,
     OperatorAnswer,
     QueryAnswer,
@@ -57,6 +58,7 @@ _LETTERS = TypeAdapter(list[LetterAnswer])
 _JOINS = TypeAdapter(list[JoinAnswer])
 _MOVE = TypeAdapter(MoveAnswer)
 _MOVES = TypeAdapter(list[MoveAnswer])
+_NEGOTIATIONS = TypeAdapter(list[NegotiationAnswer])
 _NODES = TypeAdapter(list[NodeAnswer])
 _STATIONS = TypeAdapter(list[StationAnswer])
 _OPERATORS = TypeAdapter(list[OperatorAnswer])
@@ -167,6 +169,10 @@ class Client:
         """Has the system balanced by a policy, with the usual settings but for these."""
         asked = {"policy": policy, "settings": dict(settings or {})}
         return self._told(_BALANCE, "PUT", "/api/balance", json=asked)
+
+    def negotiations(self, last: int) -> list[NegotiationAnswer]:
+        """The latest negotiations of neighbours in a tree, oldest first."""
+        return self._told(_NEGOTIATIONS, "GET", "/api/negotiations", params={"last": last})
 
     def login_link(self) -> str:
         """An address that logs a browser in to the dashboard, once and within a minute."""

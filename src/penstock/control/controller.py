@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from penstock.balance.hierarchy.written import HIERARCHY
 from penstock.channels.channel import Channel
 from penstock.channels.ingest.again import check_rereadable
 from penstock.channels.layout import StateLayout
@@ -41,7 +42,7 @@ from penstock.control.set_aside import (
     set_aside_answer,
 )
 from penstock.control.system import System, Unit, extended
-from penstock.control.system_balance import balance_of_file, tell_of_file
+from penstock.control.system_balance import balance_of_file, read_balance, tell_of_file
 from penstock.errors import InputError, PenstockError, RunError, listed, suggestion
 from penstock.model.beginnings import Begun, StartKind
 from penstock.model.estimates import OperatorEstimate
@@ -503,8 +504,9 @@ class Controller:
         self._notice_standstill(now_s)
         moves = tuple(move for move in moves if not move.is_of_groups)
         wiring = tree_wiring(nodes, self.system())
+        is_negotiated = read_balance(self._catalog).settings.get("policy") == HIERARCHY
         given = (units, nodes, moves, now_s, self._began_s, wiring, self._standstill)
-        for instruction in decide(*given):
+        for instruction in decide(*given, is_negotiated):
             match instruction:
                 case Assign():
                     self._assign(instruction)

@@ -74,12 +74,14 @@ def decide(
     began_s: float = -math.inf,
     wiring: TreeWiring | None = None,
     standstill: Standstill | None = None,
+    is_negotiated: bool = False,
 ) -> list[Instruction]:
     """What to do now; linear in units, nodes and moves, but for the choice of nodes.
 
     ``began_s`` is when whoever decides has begun to: nodes that were away then may be starting.
-    ``wiring`` is what flows where, if the nodes form a tree. ``standstill`` is the last time in
-    which nothing was seen.
+    ``wiring`` is what flows where, if the nodes form a tree; if it is balanced by neighbours
+    (``is_negotiated``), what nobody has pinned is left to them once it runs. ``standstill`` is the
+    last time in which nothing was seen.
     """
     alive = {node.name: node for node in nodes if node.is_alive(now_s)}
     by_name = {unit.name: unit for unit in units}
@@ -106,7 +108,8 @@ def decide(
         # One that was given back ended when somebody looked.
         done += _placed(unit, alive, choice, moving, max(leases, default=0.0) or now_s)
     settled = [unit for unit in units if unit.name in free]
-    done += bring_back(settled, alive, moves, now_s, choice.may_run)
+    returning = [unit for unit in settled if unit.pinned is not None or not is_negotiated]
+    done += bring_back(returning, alive, moves, now_s, choice.may_run)
     done += [
         Reroute(unit, node, f"{stream} does not pass {unit.node}")
         for unit, node, stream in choice.find_misplaced(settled, moving)
@@ -192,18 +195,33 @@ def _advanced(
     """The next step of a move. The unit stays where it is until its target is ready for it."""
     if unit.is_dropped:
         return [ChangeMove(move, "failed", f"{unit.name} is being dropped")]
+    if move.state == "preparing" and move.by == "neighbours":
+        return _negotiated(move, unit, alive, now_s)
     if move.state == "preparing":
         return _prepared(move, unit, alive, now_s)
     if unit.node == move.target and unit.is_up:
         return [ChangeMove(move, "done")]
     if unit.node == move.target and unit.has_said("failed"):
         # Where it fell silent nobody sends anything back to.
-        goes_back = move.source in alive and move.by != "failover"
+        goes_back = move.source in alive and move.by not in ("failover", "neighbours")
         back = [_back(move, unit, unit.error)] if goes_back else []
         return [*back, ChangeMove(move, "failed", unit.error)]
     if unit.node != move.target:
         why = f"{unit.name} was given to {unit.node} meanwhile"
         return [ChangeMove(move, "failed", why)]
+    return []
+
+
+def _negotiated(
+    move: MoveRecord, unit: UnitRecord, alive: Mapping[str, NodeRecord], now_s: float
+) -> list[Instruction]:
+    """The owner carries it through, unless it is gone, or has been another life's."""
+    if unit.node == move.target:
+        return [ChangeMove(move, "moving")]
+    if unit.node != move.source or move.source not in alive:
+        return [ChangeMove(move, "failed", f"{unit.name} has left {move.source} meanwhile")]
+    if now_s - move.created_s > PREPARATION_AT_MOST_S:
+        return [ChangeMove(move, "failed", f"{move.source} did not go on with it")]
     return []
 
 

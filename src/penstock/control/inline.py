@@ -13,11 +13,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from penstock.control.agent import Agent
+from penstock.control.carriers import InlineCarrier
 from penstock.control.catalog import Catalog
 from penstock.control.home import Home
 from penstock.control.node_process import RETAINED_ROWS
 from penstock.control.records import NodeRecord
-from penstock.control.talking import InlineCarrier, Talk
+from penstock.control.talking import Talk
+from penstock.control.tree_talk import TreeTalk
 from penstock.control.worker import SparkWorker
 from penstock.spark.node import NodeOptions
 from penstock.spark.session import SessionOptions, SparkSession, start_session
@@ -54,7 +56,8 @@ class InlineHost:
         options = NodeOptions(cores=node.cores, retained_rows=RETAINED_ROWS)
         worker = SparkWorker(node.name, self._session, StateFolder(self._home.state), options)
         record = replace(node, pid=os.getpid())
-        talk = Talk(node.name, self._catalog, self._carrier)
+        tree = TreeTalk(record, self._catalog, self._carrier)
+        talk = Talk(node.name, self._catalog, self._carrier, tree=tree)
         agent = Agent(record, self._catalog, worker, talk=talk)
         thread = threading.Thread(target=agent.run, name=f"node-{node.name}", daemon=True)
         self._running[node.name] = (agent, thread)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from penstock.balance.hierarchy.messages import NegotiationMessage
 from penstock.control.load_gossip import Load, LoadsHeard, Word
 from penstock.errors import InputError
 
@@ -42,12 +43,16 @@ class WordSent(_Strict):
 
 
 class Letter(_Strict):
-    """A message between nodes. ``life`` is the incarnation of the sender."""
+    """A message between nodes: word of loads, or a part of a negotiation.
+
+    ``life`` is the incarnation of the sender.
+    """
 
     sender: Name
     life: Annotated[str, Field(min_length=1, max_length=40)]
     to: Name
-    loads: Annotated[dict[Name, WordSent], Field(max_length=_WORDS_AT_MOST)]
+    loads: Annotated[dict[Name, WordSent], Field(max_length=_WORDS_AT_MOST)] = {}
+    negotiation: dict[str, Any] | None = None
 
     def event(self) -> LoadsHeard:
         """What the protocol is told."""
@@ -67,7 +72,10 @@ def read_letter(body: bytes) -> Letter:
             hint=f"Messages between nodes have at most {LETTER_AT_MOST_BYTES}.",
         )
     try:
-        return Letter.model_validate_json(body)
+        letter = Letter.model_validate_json(body)
+        if letter.negotiation is not None:
+            NegotiationMessage.of_record(letter.negotiation)
+        return letter
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"])) or "the body"

@@ -18,10 +18,12 @@ from functools import partial
 from pathlib import Path
 
 from penstock.control.agent import Agent
+from penstock.control.carriers import LoopbackCarrier
 from penstock.control.catalog import Catalog
 from penstock.control.home import Home
 from penstock.control.records import NodeRecord
-from penstock.control.talking import LoopbackCarrier, Talk
+from penstock.control.talking import Talk
+from penstock.control.tree_talk import TreeTalk
 from penstock.control.versions import check_system
 from penstock.errors import InputError, PenstockError, RunError
 
@@ -67,7 +69,8 @@ def _run(home: Home, name: str, master: str | None) -> None:
     session = start_session(name, wanted, home.log(name))
     options = NodeOptions(cores=node.cores, retained_rows=RETAINED_ROWS)
     worker = SparkWorker(name, session, StateFolder(home.state), options)
-    talk = Talk(name, catalog, LoopbackCarrier(home.token(), catalog))
+    carrier = LoopbackCarrier(home.token(), catalog)
+    talk = Talk(name, catalog, carrier, tree=TreeTalk(node, catalog, carrier))
     agent = Agent(node, catalog, worker, talk=talk)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: agent.stop())

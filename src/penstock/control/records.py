@@ -15,7 +15,8 @@ UnitState = Literal["waiting", "running", "finished", "failed", "released", "hel
 MoveState = Literal["preparing", "moving", "done", "failed"]
 UNREADABLE: Literal["unreadable"] = "unreadable"
 """How an input is shown of which nothing could be read, and all that reads it."""
-Mover = Literal["people", "balancer", "failover", "return", "tree"]
+Mover = Literal["people", "balancer", "failover", "return", "tree", "neighbours"]
+_MOVERS: tuple[Mover, ...] = ("balancer", "failover", "return", "tree", "neighbours")
 
 BalanceSetter = Literal["nobody", "file", "command"]
 
@@ -169,7 +170,7 @@ class MoveRecord:
     def by(self) -> Mover:
         """Who wanted it."""
         found = self.numbers.get("by")
-        return found if found in ("balancer", "failover", "return", "tree") else "people"
+        return next((mover for mover in _MOVERS if mover == found), "people")
 
     @property
     def is_of_groups(self) -> bool:

@@ -6,11 +6,15 @@ submitted file that has ``balance:`` sets it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from penstock.balance.settings import BalanceSettings, balance_words
 from penstock.control.answer_models import BalanceAnswer
 from penstock.control.catalog import Catalog
-from penstock.control.records import BalanceRecord
+from penstock.control.live_tree import node_tree
+from penstock.control.records import BalanceRecord, NodeRecord
 from penstock.control.system import System
+from penstock.errors import InputError
 from penstock.model.settings import Settings, settings_of, values_of
 
 
@@ -27,17 +31,37 @@ def balance_settings(record: BalanceRecord) -> BalanceSettings:
 def set_balance(catalog: Catalog, written: Settings) -> BalanceRecord:
     """Has the system balanced as somebody commands; raises what is wrong with it."""
     settings = BalanceSettings.checked(written)
+    check_tree(settings, catalog.nodes())
     record = BalanceRecord(values_of(written), "command", at_s=catalog.now_s())
     catalog.set_balance(record)
     catalog.tell("balance", settings.policy, f"by command: {balance_words(settings)}")
     return record
 
 
+def check_tree(settings: BalanceSettings, nodes: Sequence[NodeRecord]) -> None:
+    """Raises if a policy for trees is to balance nodes that form none, or are not alike."""
+    if settings.tree is None:
+        return
+    if node_tree(nodes) is None:
+        raise InputError(
+            f"the policy {settings.policy} is for a tree, and the nodes form none",
+            hint="Give nodes parents: penstock up --nodes a,b:a,c:a.",
+        )
+    for node in nodes[1:]:
+        first = nodes[0]
+        if (node.cores, node.memory_bytes) != (first.cores, first.memory_bytes):
+            raise InputError(
+                f"the policy {settings.policy} counts in percent of a node, and {node.name} is not "
+                f"like {first.name}",
+                hint="Give all nodes the same cores and memory.",
+            )
+
+
 def balance_of_file(catalog: Catalog, name: str, written: Settings) -> BalanceRecord | None:
     """What a file that is submitted as ``name`` says of it, checked; None if it says nothing."""
     if not written:
         return None
-    BalanceSettings.checked(written)
+    check_tree(BalanceSettings.checked(written), catalog.nodes())
     return BalanceRecord(values_of(written), "file", name, catalog.now_s())
 
 

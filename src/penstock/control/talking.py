@@ -6,13 +6,13 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
+from penstock.control.carriers import Carrier
 from penstock.control.catalog import Catalog
 from penstock.control.letters import Letter, WordSent
 from penstock.control.load_gossip import (
@@ -23,76 +23,12 @@ from penstock.control.load_gossip import (
     LoadMeasured,
     TellLoads,
 )
-from penstock.control.message_server import MessageServer, post
+from penstock.control.tree_talk import TreeTalk
 from penstock.errors import PenstockError
+from penstock.model.measurements import NodeSample
 from penstock.model.protocol import Tick
 
-_KNOWN_FOR_S = 1.0
-
 log = logging.getLogger(__name__)
-
-
-class Carrier(Protocol):
-    """How messages get from node to node."""
-
-    def open(self, node: str, deliver: Callable[[Letter], None]) -> str:
-        """Takes messages for a node from now on; its address."""
-        ...
-
-    def send(self, address: str, letter: Letter) -> None:
-        """Sends a message; raises if that is known not to work."""
-        ...
-
-    def close(self, node: str) -> None:
-        """Takes no more messages for a node."""
-        ...
-
-
-class InlineCarrier:
-    """Messages between nodes of one process."""
-
-    def __init__(self) -> None:
-        self._deliver: dict[str, Callable[[Letter], None]] = {}
-
-    def open(self, node: str, deliver: Callable[[Letter], None]) -> str:
-        self._deliver[node] = deliver
-        return f"inline:{node}"
-
-    def send(self, address: str, letter: Letter) -> None:
-        deliver = self._deliver.get(address.removeprefix("inline:"))
-        if deliver is not None:
-            deliver(letter)
-
-    def close(self, node: str) -> None:
-        self._deliver.pop(node, None)
-
-
-class LoopbackCarrier:
-    """Messages between processes of one machine."""
-
-    def __init__(self, token: str, catalog: Catalog) -> None:
-        self._token = token
-        self._catalog = catalog
-        self._known: tuple[float, Mapping[str, str]] = (-float("inf"), {})
-        self._servers: dict[str, MessageServer] = {}
-
-    def open(self, node: str, deliver: Callable[[Letter], None]) -> str:
-        self._servers[node] = MessageServer(node, self._token, self._lives, deliver)
-        return self._servers[node].address
-
-    def send(self, address: str, letter: Letter) -> None:
-        post(address, self._token, letter)
-
-    def close(self, node: str) -> None:
-        self._servers.pop(node).close()
-
-    def _lives(self) -> Mapping[str, str]:
-        """Not asked of the catalog for every message."""
-        at_s, lives = self._known
-        if time.monotonic() - at_s > _KNOWN_FOR_S:
-            lives = {name: contact.life for name, contact in self._catalog.contacts().items()}
-            self._known = (time.monotonic(), lives)
-        return lives
 
 
 @dataclass(frozen=True)
@@ -104,6 +40,8 @@ class _Measured:
 class Talk:
     """Tells others the load of a node and keeps what they tell, from :meth:`begin` to :meth:`end`.
 
+    Where nodes negotiate in a tree, ``tree`` has that part of the conversation.
+
     What goes wrong is logged; a message that is lost is not sent again.
     """
 
@@ -114,8 +52,10 @@ class Talk:
         carrier: Carrier,
         protocol: LoadGossip | None = None,
         clock: Callable[[], float] = time.monotonic,
+        tree: TreeTalk | None = None,
     ) -> None:
         self._node = node
+        self._tree = tree
         self._catalog = catalog
         self._carrier = carrier
         self._protocol = protocol or LoadGossip()
@@ -131,23 +71,35 @@ class Talk:
         """The node has joined: its address is made known."""
         try:
             if not self._address:
-                self._address = self._carrier.open(self._node, self._inbox.put)
+                self._address = self._carrier.open(self._node, self._deliver)
             self._catalog.publish(self._node, life, self._address)
         except (PenstockError, OSError) as error:
             # Without the others' word it works all the same.
             log.warning("node %s takes no messages: %s", self._node, error)
             return
+        if self._tree is not None:
+            self._tree.join(life)
         if self._thread is None:
             name = f"talk-{self._node}"
             self._thread = threading.Thread(target=self._run, name=name, daemon=True)
             self._thread.start()
 
-    def measure(self, load: Load, life: str) -> None:
+    def _deliver(self, letter: Letter) -> None:
+        if letter.negotiation is None:
+            self._inbox.put(letter)
+        elif self._tree is not None:
+            self._tree.hear(letter)
+
+    def measure(self, measured: NodeSample, life: str) -> None:
         """The node has measured itself."""
-        self._inbox.put(_Measured(load, life))
+        self._inbox.put(_Measured(Load(measured.utilisation, measured.memory_bytes), life))
+        if self._tree is not None:
+            self._tree.note(measured)
 
     def end(self) -> None:
         """Says and hears nothing any more."""
+        if self._tree is not None:
+            self._tree.end()
         if self._thread is not None:
             self._inbox.put(None)
             self._thread.join()

@@ -23,6 +23,10 @@ class MemberState(Protocol):
     def rows(self) -> int:
         """How many partial aggregates are kept."""
 
+    @property
+    def size_bytes(self) -> int:
+        """The memory that they take."""
+
     def count_members(self, counts: Ints) -> None:
         """Adds the partial aggregates of every member to its count."""
 

@@ -41,6 +41,11 @@ class SessionState:
         """How many sessions are kept."""
         return sum(run.count for run in self._runs)
 
+    @property
+    def size_bytes(self) -> int:
+        """The memory that they take."""
+        return sum(run.rows.nbytes for run in self._runs)
+
     def count_members(self, counts: Ints) -> None:
         """Adds the sessions of every member to its count."""
         for run in self._runs:

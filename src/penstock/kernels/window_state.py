@@ -111,6 +111,11 @@ class WindowState:
         """How many partial aggregates are kept."""
         return sum(run.rows.num_rows for run in self._runs)
 
+    @property
+    def size_bytes(self) -> int:
+        """The memory that they take."""
+        return sum(run.rows.nbytes for run in self._runs)
+
     def count_members(self, counts: Ints) -> None:
         """Adds the partial aggregates of every member to its count."""
         for run in self._runs:

@@ -17,6 +17,7 @@ class BatchMeasurement:
     duration_ms: int
     state_rows: int
     watermark_ms: int | None
+    state_bytes: int = 0
 
     @property
     def rows_per_s(self) -> float:
@@ -37,7 +38,8 @@ class FragmentStatus:
     moment the oldest rows behind a batch of results entered the system until the batch is out;
     None where no batch had any. ``latest_latency_s`` is that of the newest batch, None
     where that is long ago, and ``waiting_s`` how long the oldest row has been in the system that no
-    finished batch has taken up.
+    finished batch has taken up. ``state_bytes`` is the memory that its state takes; what a join of
+    channels keeps lies in them and takes none.
     """
 
     fragment: str
@@ -59,6 +61,7 @@ class FragmentStatus:
     latest_latency_s: float | None = None
     waiting_s: float | None = None
     rows_in_before: int = 0
+    state_bytes: int = 0
 
     @property
     def rows_in_here(self) -> int:

@@ -65,6 +65,7 @@ class ProgressLog:
             batches=self._batches,
             batch_ms=float(durations[len(durations) // 2]) if durations else 0.0,
             state_rows=last.state_rows if last else 0,
+            state_bytes=last.state_bytes if last else 0,
             watermark_ms=last.watermark_ms if last else None,
             is_finished=is_finished,
             busy_ms=self._busy_ms,
@@ -95,6 +96,7 @@ def measurement(
         rows_in=max(0, report["numInputRows"] - beats),
         duration_ms=report["durationMs"].get("triggerExecution", 0),
         state_rows=sum(operator["numRowsTotal"] for operator in operators),
+        state_bytes=sum(operator.get("memoryUsedBytes", 0) for operator in operators),
         watermark_ms=_watermark_ms(report.get("eventTime", {}).get("watermark")),
     )
 

@@ -141,6 +141,18 @@ class Bundle:
         }
         return kept | self._joins.window_rows(self._running)
 
+    @property
+    def state_bytes(self) -> dict[str, int]:
+        """The memory that what each member keeps takes: its part of the tables it shares."""
+        taken = np.zeros(max(1, self._numbers))
+        for state in self._states.values():
+            counts = np.zeros(len(taken), np.int64)
+            state.count_members(counts)
+            taken += counts * (state.size_bytes / max(1, state.rows))
+        return {
+            running.member.name: round(taken[number]) for number, running in self._running.items()
+        }
+
     def arrive(
         self, plan: LightPlan, epoch: int, begins: Mapping[str, InputStart] = NOWHERE
     ) -> Arrival:

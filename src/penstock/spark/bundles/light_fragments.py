@@ -9,6 +9,7 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -75,6 +76,7 @@ class LightFragments:
         self._max_rows = max_rows
         self._backlog = Backlog(state.channel)
         self._state_rows: dict[str, int] = {}
+        self._state_bytes: dict[str, int] = {}
         self._looked_s = 0.0
         self._arrived_s = time.monotonic()
         self._worked_s = -inf
@@ -203,7 +205,8 @@ class LightFragments:
         unread = self._unread(run)
         waits_s = None if unread.since_s is None else max(0.0, time.time() - unread.since_s)
         waiting_s = None if waits_s is None else round(waits_s, 3)
-        return run.status(self._state_rows.get(name, 0), unread.rows, waiting_s)
+        status = run.status(self._state_rows.get(name, 0), unread.rows, waiting_s)
+        return replace(status, state_bytes=self._state_bytes.get(name, 0))
 
     def _unread(self, run: LightRun) -> Unread:
         running = run.running
@@ -317,6 +320,7 @@ class LightFragments:
             self._looked_s = now_s
             self._bundle.advance()
             self._state_rows = self._bundle.state_rows
+            self._state_bytes = self._bundle.state_bytes
             reading: dict[str, int] = {}
             for running in self._bundle.members.values():
                 for channel, following in running.reads().items():
