@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from penstock.cli.plan import RunPlan
+from penstock.app.run_plan import RunPlan
 from penstock.model.expressions import Column
 from penstock.model.fragments import Fragment
 from penstock.model.measurements import FragmentStatus

@@ -8,7 +8,7 @@ import pyarrow as pa
 from rich.console import Console
 
 from cli.made_up import network, plan, status
-from penstock.cli.outcome import Outcome
+from penstock.app.outcome import Outcome
 from penstock.cli.presenters import JsonPresenter, LivePresenter, PlainPresenter, Presenter
 from penstock.cli.view import Snapshot
 from penstock.model.sources import ConsoleSink, FileSink

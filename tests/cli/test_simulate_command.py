@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from penstock.cli.main import app
-from penstock.cli.simulating import SimulationRequest, subject_of
+from penstock.app.simulating import SimulationRequest, subject_of
 from penstock.errors import InputError, UsageError
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

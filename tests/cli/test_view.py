@@ -9,7 +9,7 @@ from rich.console import Console, Group
 from rich.text import Text
 
 from cli.made_up import status
-from penstock.cli.results import QueryRows
+from penstock.app.results import QueryRows
 from penstock.cli.view import Snapshot, fragment_table, header, result_lines, screen
 from penstock.control.meter import NodeUse
 

@@ -42,7 +42,7 @@ def check(
 def _problem(file: Path) -> str:
     """What is wrong with a file; nothing if it is right."""
     from penstock.balance.settings import BalanceSettings
-    from penstock.cli.plan import RunRequest, planned
+    from penstock.app.run_plan import RunRequest, planned
 
     try:
         plan = planned(RunRequest(file))

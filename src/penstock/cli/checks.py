@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from penstock.cli.words import counted, size
+from penstock.app.words import counted, size
 
 Verdict = Literal["fine", "note", "missing"]
 """``missing`` keeps Penstock from running; a ``note`` does not."""

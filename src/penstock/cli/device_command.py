@@ -66,7 +66,7 @@ def device(
     Rows are printed or stored; what it used and what it missed is told at the end. The profile is
     that of the deployment file, where it has a device of this name.
     """
-    from penstock.cli.signals import StopRequest
+    from penstock.app.signals import StopRequest
     from penstock.control.home import DEFAULT, Home
     from penstock.device.heard import HeardResults
     from penstock.device.own_tables import own_table
@@ -127,7 +127,7 @@ def _token(path: Path | None, home: Any, server: str | None) -> Callable[[], str
 def _output(
     query: str, to: Path | None, state: Path | None, json: bool
 ) -> Callable[[pa.Table, str], None]:
-    from penstock.cli.results import line
+    from penstock.app.results import line
     from penstock.device.storing import store
     from penstock.feeds.arrow import rows_of
 

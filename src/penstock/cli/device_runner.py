@@ -9,13 +9,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.device_text import device_lines
-from penstock.cli.pace import at_speed
-from penstock.cli.plan import SYSTEM
+from penstock.app.pace import at_speed
+from penstock.app.run_plan import SYSTEM
 from penstock.errors import RunError
 
 if TYPE_CHECKING:
-    from penstock.cli.plan import RunRequest
-    from penstock.cli.signals import StopRequest
+    from penstock.app.run_plan import RunRequest
+    from penstock.app.signals import StopRequest
     from penstock.control.client import Client
     from penstock.model.network import Deployment
 

@@ -123,7 +123,7 @@ def _read(file: Path, over: Path | None) -> Deployment:
 
 
 def _check_parts(deployment: Deployment, file: Path) -> None:
-    from penstock.cli.missing import missing_parts
+    from penstock.app.missing import missing_parts
 
     missing = missing_parts(deployment.network)
     if missing:
@@ -178,7 +178,7 @@ def _mermaid(deployment: Deployment, file: Path) -> str:
 
 def _json(deployment: Deployment, file: Path) -> str:
     from penstock.cli.explaining import fragment_records
-    from penstock.cli.missing import missing_parts
+    from penstock.app.missing import missing_parts
     from penstock.lang.explain import explain_dict
 
     network = deployment.network

@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from penstock.cli.checks import Facts
-from penstock.cli.ports import LOOPBACK, is_free
+from penstock.app.ports import LOOPBACK, is_free
 from penstock.errors import PenstockError
 from penstock.spark.java import Java, cache_directory, find_java
 

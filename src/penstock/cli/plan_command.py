@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from penstock.cli.planning import Subject
+    from penstock.app.planning import Subject
     from penstock.place.plan import Plan
 
 PLAN_EXAMPLES = """\
@@ -52,7 +52,7 @@ def plan(
     seed: Annotated[int, typer.Option(min=0, help="For algorithms that draw lots.")] = 0,
 ) -> None:
     """Compare placements: how much of all possible rates each can take. Nothing is started."""
-    from penstock.cli.planning import chosen_axes, competitors, plans_of, subject
+    from penstock.app.planning import chosen_axes, competitors, plans_of, subject
 
     asked = subject(file, nodes)
     name = algorithm or asked.algorithm

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from penstock.cli.words import counted, span
+from penstock.app.words import counted, span
 from penstock.model.devices import ORGANISATIONS
 from penstock.power.energy import DeviceUse, air_order, device_uses, heard_bytes
 from penstock.power.plan import SERVER_OPS, Comparison, PowerPlan, plan_by

@@ -13,8 +13,8 @@ from rich.live import Live
 from rich.text import Text
 
 from penstock.channels.layout import StateLayout
-from penstock.cli.outcome import Outcome, as_record, destinations, labelled, sentence
-from penstock.cli.results import LatestRows, PendingRows
+from penstock.app.outcome import Outcome, as_record, destinations, labelled, sentence
+from penstock.app.results import LatestRows, PendingRows
 from penstock.cli.view import (
     Snapshot,
     fragment_table,
@@ -23,7 +23,7 @@ from penstock.cli.view import (
     screen,
     set_aside_lines,
 )
-from penstock.cli.words import count, span
+from penstock.app.words import count, span
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from penstock.app.words import printable
 from penstock.cli.completion import stream_names
 from penstock.cli.target import HomeOption, connected
-from penstock.cli.words import printable
 from penstock.errors import UsageError
 
 if TYPE_CHECKING:
@@ -112,6 +112,6 @@ def _letter_line(name: str, letter: LetterAnswer) -> str:
 
 
 def _line(name: str, row: dict[str, Any]) -> str:
-    from penstock.cli.results import line
+    from penstock.app.results import line
 
     return line(name, row, ("" if value is None else str(value) for value in row.values()))

@@ -12,12 +12,12 @@ import typer
 from typer.core import TyperCommand
 
 from penstock.cli.failures import LOG_FOLDER
-from penstock.cli.pace import Speed
+from penstock.app.pace import Speed
 from penstock.errors import InputError, UsageError
 from penstock.model.durations import duration_us
 
 if TYPE_CHECKING:
-    from penstock.cli.plan import RunRequest
+    from penstock.app.run_plan import RunRequest
     from penstock.cli.presenters import Presenter
 
 UI_PORT = 4040
@@ -117,7 +117,7 @@ def run(
     A run goes on where the last one stopped. Results go where the file says; those for the
     terminal are shown here, or printed row by row where this is not a terminal.
     """
-    from penstock.cli.plan import RunRequest
+    from penstock.app.run_plan import RunRequest
 
     request = RunRequest(
         file=file,
@@ -142,10 +142,10 @@ def _length_us(written: str) -> int:
 
 
 def _carry_out(request: RunRequest, json: bool, no_live: bool) -> None:
-    from penstock.cli.outcome import check_read
-    from penstock.cli.plan import planned
-    from penstock.cli.runner import run as run_plan
-    from penstock.cli.signals import StopRequest
+    from penstock.app.outcome import check_read
+    from penstock.app.run_plan import planned
+    from penstock.app.runner import run as run_plan
+    from penstock.app.signals import StopRequest
     from penstock.lang.deployment import read_deployment
 
     deployment = read_deployment(request.file)
@@ -167,7 +167,7 @@ def _carry_out(request: RunRequest, json: bool, no_live: bool) -> None:
 def _presenter(json: bool, no_live: bool) -> Presenter:
     from rich.console import Console
 
-    from penstock.cli.output import own_copy
+    from penstock.app.output import own_copy
     from penstock.cli.presenters import JsonPresenter, LivePresenter, PlainPresenter
 
     # Ours alone: what others print goes to a log meanwhile.

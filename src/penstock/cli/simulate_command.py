@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from penstock.cli.words import count, span
+from penstock.app.words import count, span
 from penstock.errors import UsageError
 
 if TYPE_CHECKING:
     from penstock.balance.plan import PlannedMove
-    from penstock.cli.simulating import Simulated
+    from penstock.app.simulating import Simulated
     from penstock.model.tree_network import TreeNetwork
 
 SIMULATE_EXAMPLES = """\
@@ -103,7 +103,7 @@ def simulate(
     ] = None,
 ) -> None:
     """Run a plan in simulated time: load of the nodes, latency of results, what is moved."""
-    from penstock.cli.simulating import SimulationRequest, simulate_file
+    from penstock.app.simulating import SimulationRequest, simulate_file
     from penstock.lang.abstract import tree_in
     from penstock.lang.files import text_of
     from penstock.sim.physics import Physics

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from penstock.cli.completion import study_names
-from penstock.cli.output import diverted
+from penstock.app.output import diverted
 from penstock.errors import UsageError
 
 if TYPE_CHECKING:

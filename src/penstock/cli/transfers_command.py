@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from penstock.cli.words import counted
+from penstock.app.words import counted
 
 if TYPE_CHECKING:
     from penstock.balance.hierarchy.transfers import Transfer

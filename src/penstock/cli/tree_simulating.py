@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.balance.hierarchy.settings import HierarchySettings
 from penstock.cli.canvas import canvas_for
-from penstock.cli.words import count, counted, span
+from penstock.app.words import count, counted, span
 from penstock.errors import UsageError
 from penstock.model.tree_network import TreeNetwork
 from penstock.sim.tree_loads import Fluctuation

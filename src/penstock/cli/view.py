@@ -9,8 +9,8 @@ from pathlib import Path
 from rich.text import Text
 
 from penstock.cli.columns import MORE, Column, natural_width, shortened, table
-from penstock.cli.results import QueryRows
-from penstock.cli.words import count, counted, moment, size
+from penstock.app.results import QueryRows
+from penstock.app.words import count, counted, moment, size
 from penstock.control.meter import NodeUse
 from penstock.feeds.set_aside import set_aside_text
 from penstock.model.measurements import FragmentStatus

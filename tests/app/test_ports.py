@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from penstock.cli.ports import check_port, free_port, is_free
+from penstock.app.ports import check_port, free_port, is_free
 from penstock.errors import UnreachableError, UsageError
 
 

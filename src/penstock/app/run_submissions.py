@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from penstock.cli.plan import RunPlan
+from penstock.app.run_plan import RunPlan
 from penstock.control.catalog import Catalog
 from penstock.control.client import Client
 from penstock.control.home import Home

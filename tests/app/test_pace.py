@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cli.made_up import network
-from penstock.cli.pace import Speed, at_speed
+from penstock.app.pace import Speed, at_speed
 from penstock.errors import InputError, UsageError
 from penstock.model.sources import (
     ConsoleSink,

@@ -1,7 +1,7 @@
 """Recent rates."""
 
 from cli.made_up import status
-from penstock.cli.rates import Rates
+from penstock.app.rates import Rates
 
 
 def rate(rates: Rates, rows_in: int, now_s: float) -> float:

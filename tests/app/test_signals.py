@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from cli.shell import environment
-from penstock.cli.signals import StopRequest
+from penstock.app.signals import StopRequest
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -25,7 +25,7 @@ def test_a_request_is_noted_and_handlers_come_back(number: signal.Signals) -> No
 def test_a_second_ctrl_c_leaves_at_once() -> None:
     code = """
 import os, signal, time
-from penstock.cli.signals import StopRequest
+from penstock.app.signals import StopRequest
 with StopRequest():
     os.kill(os.getpid(), signal.SIGINT)
     os.kill(os.getpid(), signal.SIGINT)

@@ -10,8 +10,8 @@ from typing import cast
 
 import pytest
 
-from penstock.cli.plan import RunPlan, RunRequest, planned, remember_run
-from penstock.cli.run_submissions import keep_in_line, run_parts, submit_parts
+from penstock.app.run_plan import RunPlan, RunRequest, planned, remember_run
+from penstock.app.run_submissions import keep_in_line, run_parts, submit_parts
 from penstock.control.answer_models import BeginAnswer, QueryAnswer, SubmittedAnswer
 from penstock.control.catalog import Catalog
 from penstock.control.client import Client

@@ -11,8 +11,8 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.cli.pace import Speed, at_speed
-from penstock.cli.ports import check_port
+from penstock.app.pace import Speed, at_speed
+from penstock.app.ports import check_port
 from penstock.errors import InputError, listed
 from penstock.model.fragments import Fragment
 from penstock.model.network import Deployment, Network

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from penstock.cli.words import cell
+from penstock.app.words import cell
 from penstock.feeds.arrow import values_of
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.pace import Speed
-from penstock.cli.plan import (
+from penstock.app.pace import Speed
+from penstock.app.run_plan import (
     RunPlan,
     RunRequest,
     has_begun,

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock import __version__
-from penstock.cli.outcome import Ending, Outcome, labelled, with_unread, without_a_run
-from penstock.cli.output import diverted, quiet
-from penstock.cli.plan import (
+from penstock.app.outcome import Ending, Outcome, labelled, with_unread, without_a_run
+from penstock.app.output import diverted, quiet
+from penstock.app.run_plan import (
     RunPlan,
     RunRequest,
     has_begun,
@@ -23,11 +23,11 @@ from penstock.cli.plan import (
     prepared_state,
 )
 from penstock.cli.presenters import Presenter
-from penstock.cli.rates import Rates
-from penstock.cli.signals import StopRequest
-from penstock.cli.tally import counted_before, set_aside_since, since
+from penstock.app.rates import Rates
+from penstock.app.signals import StopRequest
+from penstock.app.tally import counted_before, set_aside_since, since
 from penstock.cli.view import SetAside, Snapshot
-from penstock.cli.words import counted
+from penstock.app.words import counted
 from penstock.control.meter import NodeMeter, NodeUse
 from penstock.errors import PenstockError, RunError, listed
 from penstock.model.beginnings import Beginning
@@ -52,7 +52,7 @@ def run(plan: RunPlan, request: RunRequest, presenter: Presenter, stop: StopRequ
     Several nodes are processes of their own; a single one is this process.
     """
     if is_on_nodes(plan.deployment, request):
-        from penstock.cli.system_runner import run_on_nodes
+        from penstock.app.system_runner import run_on_nodes
 
         return run_on_nodes(plan, request, presenter, stop, facts(plan))
     state = prepared_state(plan, request)

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from cli.made_up import status
-from penstock.cli.outcome import Outcome
-from penstock.cli.plan import RunPlan, RunRequest, planned
-from penstock.cli.runner import facts, run
-from penstock.cli.signals import StopRequest
+from penstock.app.outcome import Outcome
+from penstock.app.run_plan import RunPlan, RunRequest, planned
+from penstock.app.runner import facts, run
+from penstock.app.signals import StopRequest
 from penstock.cli.view import Snapshot
 from penstock.errors import RunError, UnreachableError
 from penstock.model.measurements import FragmentStatus
@@ -129,7 +129,7 @@ def pretence(monkeypatch: pytest.MonkeyPatch) -> Pretence:
     monkeypatch.setattr(PretendedEngine, "pretence", made, raising=False)
     monkeypatch.setattr("penstock.spark.engine.Engine", PretendedEngine)
     monkeypatch.setattr("penstock.spark.session.start_session", start_session)
-    monkeypatch.setattr("penstock.cli.runner._DRAW_EVERY_S", 0.01)
+    monkeypatch.setattr("penstock.app.runner._DRAW_EVERY_S", 0.01)
     return made
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli.made_up import network, plan, status
-from penstock.cli.outcome import (
+from penstock.app.outcome import (
     Outcome,
     as_record,
     check_read,

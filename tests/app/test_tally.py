@@ -1,7 +1,7 @@
 """Counting rows once."""
 
 from cli.made_up import fragment, network, status
-from penstock.cli.tally import Counted, rows_delivered, rows_from_outside, set_aside_since, since
+from penstock.app.tally import Counted, rows_delivered, rows_from_outside, set_aside_since, since
 from penstock.model.sources import ConsoleSink
 
 

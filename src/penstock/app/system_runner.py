@@ -11,8 +11,8 @@ from pathlib import Path
 from penstock.channels.dead_letters import DeadLetters
 from penstock.channels.durable import read_record, write_record
 from penstock.channels.layout import StateLayout
-from penstock.cli.outcome import Ending, Outcome, labelled, with_unread, without_a_run
-from penstock.cli.plan import (
+from penstock.app.outcome import Ending, Outcome, labelled, with_unread, without_a_run
+from penstock.app.run_plan import (
     SYSTEM,
     RunPlan,
     RunRequest,
@@ -23,10 +23,10 @@ from penstock.cli.plan import (
     remove_earlier,
 )
 from penstock.cli.presenters import Presenter
-from penstock.cli.rates import Rates
-from penstock.cli.run_submissions import keep_in_line, run_parts, submit_parts
-from penstock.cli.signals import StopRequest
-from penstock.cli.tally import counted_before, set_aside_since, since
+from penstock.app.rates import Rates
+from penstock.app.run_submissions import keep_in_line, run_parts, submit_parts
+from penstock.app.signals import StopRequest
+from penstock.app.tally import counted_before, set_aside_since, since
 from penstock.cli.view import SetAside, Snapshot
 from penstock.control.answer_models import SystemAnswer
 from penstock.control.client import Client

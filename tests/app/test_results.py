@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 
-from penstock.cli.results import LatestRows, PendingRows
+from penstock.app.results import LatestRows, PendingRows
 
 ROWS = pa.table(
     {
