@@ -15,7 +15,7 @@ from penstock.app.outcome import Outcome
 from penstock.app.run_plan import RunPlan, RunRequest, planned
 from penstock.app.runner import facts, run
 from penstock.app.signals import StopRequest
-from penstock.cli.view import Snapshot
+from penstock.app.snapshots import Snapshot
 from penstock.errors import RunError, UnreachableError
 from penstock.model.measurements import FragmentStatus
 

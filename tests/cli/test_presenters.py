@@ -9,8 +9,8 @@ from rich.console import Console
 
 from cli.made_up import network, plan, status
 from penstock.app.outcome import Outcome
-from penstock.cli.presenters import JsonPresenter, LivePresenter, PlainPresenter, Presenter
-from penstock.cli.view import Snapshot
+from penstock.app.snapshots import Presenter, Snapshot
+from penstock.cli.presenters import JsonPresenter, LivePresenter, PlainPresenter
 from penstock.model.sources import ConsoleSink, FileSink
 
 OUTCOME = Outcome(

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from penstock.cli.main import app
 from penstock.app.simulating import SimulationRequest, subject_of
+from penstock.cli.main import app
 from penstock.errors import InputError, UsageError
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

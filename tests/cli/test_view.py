@@ -10,7 +10,8 @@ from rich.text import Text
 
 from cli.made_up import status
 from penstock.app.results import QueryRows
-from penstock.cli.view import Snapshot, fragment_table, header, result_lines, screen
+from penstock.app.snapshots import Snapshot
+from penstock.cli.view import fragment_table, header, result_lines, screen
 from penstock.control.meter import NodeUse
 
 STATUSES = (

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from penstock.app.run_plan import RunPlan
 from penstock.app.results import QueryRows
+from penstock.app.run_plan import RunPlan
+from penstock.app.snapshots import SetAside, totals
 from penstock.app.tally import is_delivered, rows_delivered, rows_from_outside
-from penstock.cli.view import SetAside, totals
 from penstock.app.words import span
 from penstock.errors import InputError, listed
 from penstock.model.fragments import Fragment

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from penstock import __version__
 from penstock.app.outcome import Ending, Outcome, labelled, with_unread, without_a_run
 from penstock.app.output import diverted, quiet
+from penstock.app.rates import Rates
 from penstock.app.run_plan import (
     RunPlan,
     RunRequest,
@@ -22,11 +23,9 @@ from penstock.app.run_plan import (
     is_on_nodes,
     prepared_state,
 )
-from penstock.cli.presenters import Presenter
-from penstock.app.rates import Rates
 from penstock.app.signals import StopRequest
+from penstock.app.snapshots import Presenter, SetAside, Snapshot
 from penstock.app.tally import counted_before, set_aside_since, since
-from penstock.cli.view import SetAside, Snapshot
 from penstock.app.words import counted
 from penstock.control.meter import NodeMeter, NodeUse
 from penstock.errors import PenstockError, RunError, listed

@@ -8,10 +8,8 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from penstock.channels.dead_letters import DeadLetters
-from penstock.channels.durable import read_record, write_record
-from penstock.channels.layout import StateLayout
 from penstock.app.outcome import Ending, Outcome, labelled, with_unread, without_a_run
+from penstock.app.rates import Rates
 from penstock.app.run_plan import (
     SYSTEM,
     RunPlan,
@@ -22,12 +20,13 @@ from penstock.app.run_plan import (
     remember_run,
     remove_earlier,
 )
-from penstock.cli.presenters import Presenter
-from penstock.app.rates import Rates
 from penstock.app.run_submissions import keep_in_line, run_parts, submit_parts
 from penstock.app.signals import StopRequest
+from penstock.app.snapshots import Presenter, SetAside, Snapshot
 from penstock.app.tally import counted_before, set_aside_since, since
-from penstock.cli.view import SetAside, Snapshot
+from penstock.channels.dead_letters import DeadLetters
+from penstock.channels.durable import read_record, write_record
+from penstock.channels.layout import StateLayout
 from penstock.control.answer_models import SystemAnswer
 from penstock.control.client import Client
 from penstock.control.cost_memory import COSTS

@@ -41,8 +41,8 @@ def check(
 
 def _problem(file: Path) -> str:
     """What is wrong with a file; nothing if it is right."""
-    from penstock.balance.settings import BalanceSettings
     from penstock.app.run_plan import RunRequest, planned
+    from penstock.balance.settings import BalanceSettings
 
     try:
         plan = planned(RunRequest(file))

@@ -8,9 +8,9 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.device_text import device_lines
 from penstock.app.pace import at_speed
 from penstock.app.run_plan import SYSTEM
+from penstock.cli.device_text import device_lines
 from penstock.errors import RunError
 
 if TYPE_CHECKING:

@@ -177,8 +177,8 @@ def _mermaid(deployment: Deployment, file: Path) -> str:
 
 
 def _json(deployment: Deployment, file: Path) -> str:
-    from penstock.cli.explaining import fragment_records
     from penstock.app.missing import missing_parts
+    from penstock.cli.explaining import fragment_records
     from penstock.lang.explain import explain_dict
 
     network = deployment.network

@@ -10,8 +10,8 @@ import tempfile
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from penstock.cli.checks import Facts
 from penstock.app.ports import LOOPBACK, is_free
+from penstock.cli.checks import Facts
 from penstock.errors import PenstockError
 from penstock.spark.java import Java, cache_directory, find_java
 

@@ -6,54 +6,29 @@ import json
 import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from penstock.channels.layout import StateLayout
 from penstock.app.outcome import Outcome, as_record, destinations, labelled, sentence
 from penstock.app.results import LatestRows, PendingRows
+from penstock.app.snapshots import Snapshot
+from penstock.app.words import count, span
+from penstock.channels.layout import StateLayout
 from penstock.cli.view import (
-    Snapshot,
     fragment_table,
     header,
     result_lines,
     screen,
     set_aside_lines,
 )
-from penstock.app.words import count, span
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _PLAIN_EVERY_S = 5.0
-
-
-class Presenter(Protocol):
-    """Shows a run; all but :meth:`rows` is called from one thread."""
-
-    def begin(self, facts: list[str], notes: list[str]) -> None:
-        """Says what is about to run."""
-
-    def note(self, text: str) -> None:
-        """Says what has turned out once it has begun."""
-
-    def working(self, what: str) -> AbstractContextManager[object]:
-        """Says that something takes a while, until the context is left."""
-
-    def rows(self, query: str, rows: pa.Table) -> None:
-        """Takes rows of a query that go to the terminal; called from any thread."""
-
-    def update(self, snapshot: Snapshot, seconds: float) -> None:
-        """Shows how things are now."""
-
-    def end(self, outcome: Outcome) -> None:
-        """Says what came of it."""
-
-    def close(self) -> None:
-        """Leaves the terminal as it was; called whatever happened."""
 
 
 class _Elapsed:

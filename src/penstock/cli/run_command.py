@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from penstock.cli.failures import LOG_FOLDER
 from penstock.app.pace import Speed
+from penstock.cli.failures import LOG_FOLDER
 from penstock.errors import InputError, UsageError
 from penstock.model.durations import duration_us
 
 if TYPE_CHECKING:
     from penstock.app.run_plan import RunRequest
-    from penstock.cli.presenters import Presenter
+    from penstock.app.snapshots import Presenter
 
 UI_PORT = 4040
 

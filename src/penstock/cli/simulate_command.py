@@ -13,8 +13,8 @@ from penstock.app.words import count, span
 from penstock.errors import UsageError
 
 if TYPE_CHECKING:
-    from penstock.balance.plan import PlannedMove
     from penstock.app.simulating import Simulated
+    from penstock.balance.plan import PlannedMove
     from penstock.model.tree_network import TreeNetwork
 
 SIMULATE_EXAMPLES = """\

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from penstock.cli.canvas import canvas_for
 from penstock.app.simulating import Simulated
+from penstock.cli.canvas import canvas_for
 
 _MOST_LINES = 8
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from penstock.cli.completion import study_names
 from penstock.app.output import diverted
+from penstock.cli.completion import study_names
 from penstock.errors import UsageError
 
 if TYPE_CHECKING:

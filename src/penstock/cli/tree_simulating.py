@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from penstock.app.words import count, counted, span
 from penstock.balance.hierarchy.settings import HierarchySettings
 from penstock.cli.canvas import canvas_for
-from penstock.app.words import count, counted, span
 from penstock.errors import UsageError
 from penstock.model.tree_network import TreeNetwork
 from penstock.sim.tree_loads import Fluctuation

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Callable, Sequence
 
 from rich.text import Text
 
-from penstock.cli.columns import MORE, Column, natural_width, shortened, table
 from penstock.app.results import QueryRows
-from penstock.app.words import count, counted, moment, size
-from penstock.control.meter import NodeUse
+from penstock.app.snapshots import Snapshot
+from penstock.app.words import count, moment, size
+from penstock.cli.columns import MORE, Column, natural_width, shortened, table
 from penstock.feeds.set_aside import set_aside_text
 from penstock.model.measurements import FragmentStatus
 
@@ -19,20 +17,6 @@ _BARS = "▁▂▃▄▅▆▇█"
 _RATE = "rows/s in"
 _WIDEST_VALUE = 40
 _FEWEST_ROWS, _MOST_ROWS = 2, 5
-
-SetAside = Mapping[str, Mapping[str, int]]
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """Everything the view shows at one moment; counts are those of this run."""
-
-    statuses: tuple[FragmentStatus, ...]
-    results: tuple[QueryRows, ...] = ()
-    use: NodeUse | None = None
-    cpu_history: tuple[float, ...] = ()
-    set_aside: SetAside = field(default_factory=dict)
-    dead_letters: Path = Path("dead_letters")
 
 
 def screen(snapshot: Snapshot, width: int, height: int) -> list[Text]:
@@ -200,13 +184,3 @@ def header(parts: Sequence[str], width: int) -> list[Text]:
         else:
             lines.append(part)
     return [Text(line) for line in lines]
-
-
-def totals(rows_in: int, rows_out: int, set_aside: SetAside) -> str:
-    """The counts of a run in one phrase.
-
-    >>> totals(161200, 3418, {"readings": {"late": 2, "malformed": 0}})
-    '161,200 rows in, 3,418 out, 2 set aside'
-    """
-    aside = sum(sum(kinds.values()) for kinds in set_aside.values())
-    return f"{counted(rows_in, 'row')} in, {count(rows_out)} out, {count(aside)} set aside"
