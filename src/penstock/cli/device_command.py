@@ -100,7 +100,7 @@ def _address(server: str | None, home: Any, query: str) -> Callable[[], Address]
 
     def look() -> Address:
         stations = devices_answer(home)
-        found = next((one for one in stations if query in one["queries"]), None)
+        found = next((station for station in stations if query in station["queries"]), None)
         if found is None:
             names = [name for station in stations for name in station["queries"]]
             others = f"; on the air are {listed(names)}" if names else ""

@@ -49,7 +49,7 @@ def run_for_devices(
 def _submit(client: Client, request: RunRequest, deployment: Deployment) -> None:
     from penstock.lang.deployment import deployment_yaml
 
-    if any(one.name == deployment.name for one in client.system().queries):
+    if any(known.name == deployment.name for known in client.system().queries):
         return  # It goes on.
     if request.speed is not None:
         deployment = replace(deployment, network=at_speed(deployment.network, request.speed))
@@ -63,18 +63,18 @@ def _follow(
     began_s, told = time.monotonic(), 0
     found: list[dict[str, Any]] = []
     while not stop.wait(_LOOK_EVERY_S):
-        found = [one.model_dump() for one in client.devices()]
+        found = [station.model_dump() for station in client.devices()]
         fragments = client.system().fragments
-        for one in fragments:
-            if one.state == "failed" and one.restarts >= one.restarts_at_most:
-                raise RunError(one.error, hint="penstock logs says more.")
+        for fragment in fragments:
+            if fragment.state == "failed" and fragment.restarts >= fragment.restarts_at_most:
+                raise RunError(fragment.error, hint="penstock logs says more.")
         for station in found[told:]:
             names = ", ".join(station["queries"])
             _say(f"station 127.0.0.1:{station['port']} broadcasts {names}", json)
         told = len(found)
-        queries = [one for station in found for one in station["queries"].values()]
-        is_sent = bool(queries) and all(one["ended"] for one in queries)
-        if is_sent and all(one.state in _OVER for one in fragments):
+        queries = [query for station in found for query in station["queries"].values()]
+        is_sent = bool(queries) and all(query["ended"] for query in queries)
+        if is_sent and all(fragment.state in _OVER for fragment in fragments):
             break
         if request.for_us is not None and time.monotonic() - began_s >= request.for_us / 1e6:
             break

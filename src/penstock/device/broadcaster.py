@@ -125,7 +125,9 @@ class Broadcaster:
             {
                 "broadcast": self._broadcast,
                 "port": self.station.port,
-                "queries": {name: one.on_air.to_record() for name, one in self._queries.items()},
+                "queries": {
+                    name: query.on_air.to_record() for name, query in self._queries.items()
+                },
             },
         )
 
@@ -177,7 +179,7 @@ class Broadcaster:
             query.sent_bytes += len(payload)
         if results:
             self._send(results)
-        self._lagging.append({name: one.next for name, one in self._queries.items()})
+        self._lagging.append({name: query.next for name, query in self._queries.items()})
         if len(self._lagging) > _LAGGING_CYCLES:
             self._advance(self._lagging.popleft())
         for query, found in news:
@@ -247,11 +249,11 @@ class Broadcaster:
 
     def on_air(self) -> dict[str, OnAir]:
         """The present plan of every query."""
-        return {name: one.on_air for name, one in self._queries.items()}
+        return {name: query.on_air for name, query in self._queries.items()}
 
     def chains(self) -> dict[str, Chain]:
         """The chain of every query."""
-        return {name: one.chain for name, one in self._queries.items()}
+        return {name: query.chain for name, query in self._queries.items()}
 
     def plan_switch(self, name: str, then: Mapping[str, Any], until_us: int) -> None:
         """Has a query go over to another plan at a moment of its stream."""
@@ -263,13 +265,13 @@ class Broadcaster:
     def listeners(self, query: str) -> list[DeviceProfile]:
         """Those who listen to a query now."""
         return [
-            self._profile(one.asked)
-            for one in self.station.tuned
-            if one.asked.get("query") == query
+            self._profile(receiver.asked)
+            for receiver in self.station.tuned
+            if receiver.asked.get("query") == query
         ]
 
     def _watts(self, query: _Query) -> float:
-        return sum(one.receiving_w for one in self.listeners(query.chain.query)) or 1e-9
+        return sum(device.receiving_w for device in self.listeners(query.chain.query)) or 1e-9
 
     def _answer(self, asked: Mapping[str, Any]) -> tuple[Answer, bool]:
         self._check_token(asked)
@@ -303,7 +305,7 @@ class Broadcaster:
         said, name = asked.get("profile"), asked.get("device")
         if not isinstance(said, dict) or not isinstance(name, str):
             raise InputError("a device registers with its name and its profile")
-        known = next((one for one in self.section.devices if one.name == name), None)
+        known = next((device for device in self.section.devices if device.name == name), None)
         return merge_profile(name, said, known)
 
     def _check_token(self, asked: Mapping[str, Any]) -> None:
@@ -331,7 +333,7 @@ class Broadcaster:
             "airtime_s": airtime,
             "cycle_s": broadcast.cycle_s,
             "overloaded": airtime > broadcast.cycle_s,
-            "queries": {name: self._query_status(one) for name, one in self._queries.items()},
+            "queries": {name: self._query_status(query) for name, query in self._queries.items()},
             "devices": self._devices(),
         }
 
@@ -352,7 +354,7 @@ class Broadcaster:
             "operators": len(query.chain.operators),
             "plan": on_air.plan,
             "stream": on_air.stream,
-            "ships": [one.name for one in query.chain.operators[on_air.cut :]],
+            "ships": [operator.name for operator in query.chain.operators[on_air.cut :]],
             "listeners": len(self.listeners(query.chain.query)),
             "next": query.next,
             "rows": query.sent_rows,

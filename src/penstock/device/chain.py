@@ -64,7 +64,9 @@ class Chain:
         self, asked: DeviceQuery, costs: tuple[GivenCost, ...] | None = None
     ) -> ChainQuery:
         """The chain for planners; what is not known costs nothing and changes nothing."""
-        known = costs or tuple(asked.costs.get(one.name, GivenCost()) for one in self.operators)
+        known = costs or tuple(
+            asked.costs.get(operator.name, GivenCost()) for operator in self.operators
+        )
         operators = (
             self._planned(at, cost, asked.costs.get(self.operators[at].name, GivenCost()))
             for at, cost in enumerate(known)

@@ -70,7 +70,7 @@ def disseminate(home: Home, over: threading.Event) -> None:
 def _deployments(catalog: Catalog) -> dict[str, Deployment]:
     submissions = catalog.submissions()
     system = assembled(submissions)
-    names = {one.id: one.name for one in submissions}
+    names = {submission.id: submission.name for submission in submissions}
     return {
         names[number]: deployment
         for number, deployment in system.deployments.items()
@@ -83,7 +83,7 @@ def _keep_in_line(
     threads: dict[str, tuple[threading.Thread, threading.Event]],
     found: dict[str, Deployment],
 ) -> None:
-    for name in [one for one in threads if one not in found]:
+    for name in [running for running in threads if running not in found]:
         thread, done = threads.pop(name)
         done.set()
         thread.join()

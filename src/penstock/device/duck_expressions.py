@@ -170,10 +170,10 @@ def _call(call: Call, function: str, arguments: tuple[Expression, ...], schema: 
     why = _UNFIT[function](arguments) if function in _UNFIT else ""
     if why:
         raise _refuse(call, why)
-    types = [type_of(one, schema) for one in arguments]
+    types = [type_of(argument, schema) for argument in arguments]
     if function == "round" and (len(arguments) > 1 or types[0] is _D):
         raise _refuse(call, "it rounds halves in another way")
-    texts = [duck_sql(one, schema) for one in arguments]
+    texts = [duck_sql(argument, schema) for argument in arguments]
     return known(texts, types, type_of(call, schema))
 
 
@@ -229,8 +229,8 @@ def _absolute(texts: list[str], types: Types, result: DataType) -> str:
 
 def _common(types: Types) -> DataType:
     whole = types[0]
-    for one in types[1:]:
-        whole = common_type(whole, one) or whole
+    for other in types[1:]:
+        whole = common_type(whole, other) or whole
     return whole
 
 
@@ -375,8 +375,8 @@ def _odd_like(arguments: Sequence[Expression]) -> str:
 
 
 def _odd_substring(arguments: Sequence[Expression]) -> str:
-    numbers = [_constant(one) for one in arguments[1:]]
-    fits = all(isinstance(one, int) and one >= 0 for one in numbers) and numbers[0] != 0
+    numbers = [_constant(argument) for argument in arguments[1:]]
+    fits = all(isinstance(number, int) and number >= 0 for number in numbers) and numbers[0] != 0
     return "" if fits else "its start and length are not constants, from 1 and 0 on"
 
 

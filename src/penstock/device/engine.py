@@ -124,13 +124,17 @@ class ShippedRun:
 
     def dump(self) -> dict[str, tuple[int, pa.Table | None]]:
         """What windows keep, by the name of their step: how far time has come, and their state."""
-        return {one.step.name: one.dump() for one in self._steps if isinstance(one, _Windows)}
+        return {
+            running.step.name: running.dump()
+            for running in self._steps
+            if isinstance(running, _Windows)
+        }
 
     def load(self, kept: Mapping[str, tuple[int, pa.Table | None]]) -> None:
         """Goes on with what another run of the same steps has kept."""
-        for one in self._steps:
-            if isinstance(one, _Windows) and one.step.name in kept:
-                one.load(*kept[one.step.name])
+        for running in self._steps:
+            if isinstance(running, _Windows) and running.step.name in kept:
+                running.load(*kept[running.step.name])
 
 
 class _Plain:
@@ -188,7 +192,7 @@ def _plan(step: Step, schema: Schema) -> WindowPlan:
     aggregate = step.windows.aggregate(step.name, schema)
     calls = []
     for name, call in aggregate.aggregates:
-        kind = kind_of(call.function, [type_of(one, schema) for one in call.arguments])
+        kind = kind_of(call.function, [type_of(argument, schema) for argument in call.arguments])
         if kind is None:
             raise InputError(f"{step.name} has an aggregate {call.function} this device lacks")
         calls.append(PlannedCall(name, kind, call.arguments))

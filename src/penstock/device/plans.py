@@ -72,9 +72,9 @@ class ShippedPlan:
         """The plan of a query as it is on the air, with the server's tables that it joins."""
         shape: Shape = chain.shape_at(on_air.cut)
         tables = {
-            one.table.name: table_rows(one.table)
-            for one in chain.operators[on_air.cut :]
-            if isinstance(one, TableJoin) and one.table.path is not None
+            join.table.name: table_rows(join.table)
+            for join in chain.operators[on_air.cut :]
+            if isinstance(join, TableJoin) and join.table.path is not None
         }
         steps = chain.shipped(on_air.cut)
         return cls(

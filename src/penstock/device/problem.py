@@ -64,7 +64,7 @@ def problem_of(
         descriptor_bytes=DESCRIPTOR_BYTES,
         index_entry_bytes=ENTRY_BYTES if is_indexed else 0,
     )
-    sources, queries, devices = [], [], {one.name: one for one in section.devices}
+    sources, queries, devices = [], [], {device.name: device for device in section.devices}
     for query in section.queries:
         chain, found = chains[query.name], measured.get(query.name)
         rate = query.rate_per_s if query.rate_per_s is not None else found and found.rate_per_s
@@ -73,8 +73,8 @@ def problem_of(
         source = f"{chain.source} of {query.name}"
         sources.append(ChainSource(source, rate or 0.0, size or 0.0))
         here = listeners.get(query.name, ()) if listeners is not None else ()
-        devices |= {one.name: one for one in here}
-        asked = replace(query, devices=tuple(one.name for one in here) or query.devices)
+        devices |= {device.name: device for device in here}
+        asked = replace(query, devices=tuple(device.name for device in here) or query.devices)
         planned = chain.as_query(asked, found.costs if found else None)
         queries.append(replace(planned, source=source))
     return PowerProblem(broadcast, tuple(sources), tuple(devices.values()), tuple(queries))

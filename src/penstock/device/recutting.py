@@ -66,7 +66,7 @@ class Recutter:
 
     def _look(self) -> None:
         on_air = self._broadcaster.on_air()
-        if any(one.until_us is not None for one in on_air.values()):
+        if any(plan.until_us is not None for plan in on_air.values()):
             return
         chains = self._broadcaster.chains()
         measured = {}
@@ -122,7 +122,7 @@ class Recutter:
         client = Client.of(self._home)
         try:
             made = client.submit(submission, "segment", segment.to_text(), ".")
-            begin = next(one for one in made.begins if one.queries)
+            begin = next(begin for begin in made.begins if begin.queries)
             since = begin.since
             until_us = None if since is None else boundary_us(chain, old, new, since)
             if until_us is None:

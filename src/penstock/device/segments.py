@@ -50,25 +50,28 @@ def segment_deployment(
 ) -> Deployment:
     """The deployment of a segment over running streams: copies of all operators up to its cut."""
     segment = Segment.from_text(text)
-    wholes = (one.whole for one in known if one.name == segment.of and one.whole is not None)
-    whole = next(wholes, None)
+    whole = next((running.whole for running in known if running.name == segment.of), None)
     if whole is None:
         raise InputError(f"no deployment {segment.of} with devices is running")
     chain, suffix = chain_of(whole, segment.query), f"_cut{number}"
     behind = whole.upstream([chain.stream_at(segment.cut)])
-    operators = [one for one in whole.operators if not behind.isdisjoint(one.outputs)]
-    names = {output: f"{output}{suffix}" for one in operators for output in one.outputs}
-    copies: list[Operator] = [_copy(one, names, suffix) for one in operators]
+    operators = [
+        operator for operator in whole.operators if not behind.isdisjoint(operator.outputs)
+    ]
+    names = {output: f"{output}{suffix}" for operator in operators for output in operator.outputs}
+    copies: list[Operator] = [_copy(operator, names, suffix) for operator in operators]
     result = segment.stream(chain, number)
     if segment.cut == 0:
         copies.append(copied(copy_of_source(chain), result))
-    outside = tuple(streams[one.name] for one in whole.streams if one.name in behind)
+    outside = tuple(streams[stream.name] for stream in whole.streams if stream.name in behind)
     query = Query(f"{segment.query}{suffix}", result, ConsoleSink())
     return Deployment(name, Network(outside, tuple(copies), (query,)))
 
 
 def _copy(operator: Operator, names: Mapping[str, str], suffix: str) -> Operator:
-    inputs = tuple(Input(names.get(one.stream, one.stream), one.shape) for one in operator.inputs)
+    inputs = tuple(
+        Input(names.get(read.stream, read.stream), read.shape) for read in operator.inputs
+    )
     return copied(rewired(operator, inputs), f"{operator.name}{suffix}")
 
 
@@ -78,9 +81,10 @@ def can_switch(chain: Chain, old: int, new: int) -> bool:
     return (
         chain.shape_at(old).event_time is not None
         and chain.shape_at(new).event_time is not None
-        and not any(one.delay_us for one in between)
+        and not any(operator.delay_us for operator in between)
         and not any(
-            isinstance(one, Aggregate) and isinstance(one.window, SessionWindow) for one in between
+            isinstance(operator, Aggregate) and isinstance(operator.window, SessionWindow)
+            for operator in between
         )
     )
 

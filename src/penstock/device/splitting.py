@@ -45,7 +45,11 @@ def server_network(network: Network, cuts: Mapping[str, int]) -> Network:
         _cut(query, chains[query.name], cuts[query.name]) if query.name in cuts else query
         for query in network.queries
     )
-    shipped = {one.name for name, chain in chains.items() for one in chain.operators[cuts[name] :]}
+    shipped = {
+        operator.name
+        for name, chain in chains.items()
+        for operator in chain.operators[cuts[name] :]
+    }
     kept = _without(network, shipped, queries)
     return Network(network.streams, (*kept, *copies), queries)
 
@@ -78,7 +82,7 @@ def _without(
     for operator in reversed(network.operators):
         if operator.name not in shipped or not wanted.isdisjoint(operator.outputs):
             kept.insert(0, operator)
-            wanted |= {one.stream for one in operator.inputs}
+            wanted |= {read.stream for read in operator.inputs}
     for operator in kept:
         table = getattr(operator, "table", None)
         if getattr(table, "on_devices", False):

@@ -68,7 +68,7 @@ class Station:
     @property
     def tuned(self) -> list[Receiver]:
         """Those who listen."""
-        return [one for one in self.receivers.values() if one.is_tuned]
+        return [receiver for receiver in self.receivers.values() if receiver.is_tuned]
 
     def send(self, data: bytes) -> None:
         """Puts a whole cycle out to all who are not too far behind."""
@@ -106,7 +106,7 @@ class Station:
     @property
     def is_drained(self) -> bool:
         """Whether everything has been sent."""
-        return all(not one.waiting for one in self.receivers.values())
+        return all(not receiver.waiting for receiver in self.receivers.values())
 
     def close(self) -> None:
         """Ends all connections."""

@@ -161,7 +161,10 @@ def _aggregate(operator: Aggregate) -> Step:
         for nth, argument in enumerate(call.arguments):
             fields.append(Field(f"arg_{at}_{nth}", _argument_type(argument, schema)))
             texts.append(_column(argument, fields[-1], schema))
-        if kind_of(call.function, [type_of(one, schema) for one in call.arguments]) is None:
+        if (
+            kind_of(call.function, [type_of(argument, schema) for argument in call.arguments])
+            is None
+        ):
             raise NotExact(f"devices cannot compute {call.sql()}", hint="Leave it to the server.")
         calls.append([name, call.function, len(call.arguments)])
     window = operator.window
