@@ -185,6 +185,6 @@ def test_load_moves_by_negotiation_whatever_happens(system: UnderTest) -> None:
         assert not missing and not extra, (name, list(missing)[:3], list(extra)[:3])
     (told, *_) = [
         event for event in system.catalog.events(last=2_000, kind="negotiation")
-        if event.numbers["peers"]
+        if event.numbers["told"]
     ]  # fmt: skip
     assert told.text

@@ -281,7 +281,8 @@ def system_answer(
 def negotiations_answer(catalog: Catalog, last: int) -> list[NegotiationAnswer]:
     """The latest negotiations of neighbours in a tree, oldest first."""
     told = catalog.events(last=last, kind=NEGOTIATION)
-    return [NegotiationAnswer.model_validate({**one.numbers, "text": one.text}) for one in told]
+    read = NegotiationAnswer.model_validate
+    return [read(one.numbers["told"] | {"text": one.text}) for one in told]  # type: ignore[operator]
 
 
 def explained_move(catalog: Catalog, move: MoveRecord) -> MoveAnswer:

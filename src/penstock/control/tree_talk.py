@@ -257,7 +257,7 @@ class TreeTalk:
             case TellNegotiation(record):
                 told = asdict(record)
                 del told["id"]
-                self._catalog.tell(NEGOTIATION, record.node, negotiation_text(record), **told)
+                self._catalog.tell(NEGOTIATION, record.node, negotiation_text(record), told=told)
         return None
 
     def _rows(
