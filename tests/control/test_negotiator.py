@@ -169,6 +169,13 @@ def test_a_move_that_cannot_be_prepared_is_given_up() -> None:
     assert found.state.view.utilisation == 75.0
 
 
+def test_what_was_not_given_when_it_ends_stays() -> None:
+    found, _, begun, _ = agreed()
+    found.answer(begun, 12.4)
+    assert found.give_up("off") == [EndMoves((41,), "off")]
+    assert not found.tick(16.3) or not found.give_up("off")
+
+
 @pytest.mark.parametrize(
     ("sender", "message", "why"),
     [

@@ -225,6 +225,12 @@ class Negotiator:
             self._record(step, False, came.why, now_s)
         return self._out
 
+    def give_up(self, why: str) -> list[TreeInstruction]:
+        """The node negotiates no more: what has not changed hands stays where it is."""
+        begun = [step for step in self._steps.values() if step.phase in ("preparing", "changing")]
+        self._steps.clear()
+        return [EndMoves(step.moves, why) for step in begun]
+
     # What comes in.
 
     def _why_refused(self, sender: str, message: NegotiationMessage) -> str:

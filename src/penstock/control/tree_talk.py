@@ -168,13 +168,14 @@ class TreeTalk:
         settings = self._balance[1]
         situation = None if settings is None else self._situation(settings)
         if settings is None or situation is None:
-            self._negotiator = self._negotiates_as = None
+            self._stop_negotiating(f"{self._node} negotiates no more")
             return
         self._observe(settings, situation)
 
     def _observe(self, settings: LiveHierarchy, situation: Situation) -> None:
         as_whom = situation.life, settings, situation.tree.parents
         if self._negotiator is None or as_whom != self._negotiates_as:
+            self._stop_negotiating("it is balanced in another way now")
             incarnation = int(1_000 * time.time())
             self._negotiates_as = as_whom
             self._negotiator = Negotiator(
@@ -187,6 +188,11 @@ class TreeTalk:
             )
             log.info("node %s negotiates, as #%d", self._node, incarnation)
         self._do(self._negotiator.observe(situation, self._clock()))
+
+    def _stop_negotiating(self, why: str) -> None:
+        if self._negotiator is not None:
+            self._do(self._negotiator.give_up(why))
+        self._negotiator = self._negotiates_as = None
 
     def _situation(self, settings: LiveHierarchy) -> Situation | None:
         nodes = self._catalog.nodes()
