@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from penstock.bench.overhead import throughput_cases
-from penstock.spark.peers.workload import Workload
+from penstock.bench.peers.workload import Workload
 
 LOAD = Workload(Path("nowhere"), 1_000, 4)
 

@@ -127,7 +127,7 @@ class _Measure:
             "auction bigint, bidder bigint, price bigint, channel string, url string, ts timestamp"
         )
         return (
-            "  touched: {from: bids, python: 'penstock.spark.peers.identity:identity', "
+            "  touched: {from: bids, python: 'penstock.bench.peers.identity:identity', "
             f"schema: '{bids}'}}\n"
             f"tables:\n  channels: {{file: {self._folder}/channels.csv, "
             "schema: 'channel string, label string'}\n"

@@ -18,6 +18,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from penstock.bench.density_load import ROUND_S, Paced, feeder, network, query
+from penstock.bench.peers.stock_density import arrive, stock_queries
 from penstock.bench.processes import own_bytes, processor_s, total
 from penstock.channels.channel import Channel
 from penstock.channels.files import write_files
@@ -27,7 +28,6 @@ from penstock.kernels.engine_choice import choose_engine
 from penstock.model.engines import EngineName
 from penstock.place.fuse import fuse
 from penstock.spark.node import Node, NodeOptions
-from penstock.spark.peers.stock_density import arrive, stock_queries
 from penstock.spark.session import SessionOptions, start_session
 from penstock.spark.state import StateFolder
 

@@ -59,7 +59,7 @@ def _compared(keys: int, ours: list[float], stock: list[float]) -> Iterator[Case
 
 def _stock_gaps(keys: int, moves: int, round_s: int) -> list[float]:
     given = [str(number) for number in (keys, moves, round_s)]
-    command = [sys.executable, "-m", "penstock.spark.peers.stock_handover", *given]
+    command = [sys.executable, "-m", "penstock.bench.peers.stock_handover", *given]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RunError("the stock side of the benchmark died", hint=done.stderr[-2_000:])

@@ -21,7 +21,7 @@ from penstock.bench.report import Case, Report, compared, equal, limited
 from penstock.bench.side import Answer, Side
 
 Say = Callable[[str], None]
-_WORKER = "penstock.spark.peers.join_worker"
+_WORKER = "penstock.bench.peers.join_worker"
 _GOALS = {"memory": 6.0, "rocksdb": 12.0}
 _STORES = {"memory": "Spark in memory", "rocksdb": "Spark with RocksDB"}
 _ROWS = 2_000_000

@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from penstock.bench.flagship import flagship_cases
+from penstock.bench.peers.workload import Workload
 from penstock.bench.report import Case, Report, compared, equal
 from penstock.bench.side import Answer, Side, workload
-from penstock.spark.peers.workload import Workload
 
 PIPELINES = (
     "filter and map",

@@ -12,8 +12,8 @@ from typing import Any
 
 import psutil
 
+from penstock.bench.peers.workload import Workload
 from penstock.errors import RunError
-from penstock.spark.peers.workload import Workload
 
 Answer = dict[str, Any]
 
@@ -27,7 +27,7 @@ def workload(path: Path, events: int, files: int) -> Path:
 class Side:
     """A process that runs one side's pipelines; ``worker`` is the module that serves requests."""
 
-    def __init__(self, name: str, log: Path, worker: str = "penstock.spark.peers.worker") -> None:
+    def __init__(self, name: str, log: Path, worker: str = "penstock.bench.peers.worker") -> None:
         self.name = name
         self._log = log.open("wb")
         self._process = subprocess.Popen(

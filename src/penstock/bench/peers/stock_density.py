@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from penstock.spark.peers.stock import stock_session
+from penstock.bench.peers.stock import stock_session
 
 _SCHEMA = "ts timestamp, k string, v bigint, x double"
 

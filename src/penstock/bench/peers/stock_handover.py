@@ -1,6 +1,6 @@
 """Stock Spark's way to move a query: stop it, start it from its checkpoint in a warm session.
 
-Run as ``python -m penstock.spark.peers.stock_handover KEYS MOVES ROUND_S``: every key comes once in
+Run as ``python -m penstock.bench.peers.stock_handover KEYS MOVES ROUND_S``: every key comes once in
 ROUND_S seconds, and its session stays open for two thirds of that. Prints the gaps in seconds and
 the rows of state as JSON.
 """
@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import StreamingQuery
 
-from penstock.spark.peers.stock import stock_session
+from penstock.bench.peers.stock import stock_session
 
 _TRIGGER = "200 milliseconds"
 _REST_S = 2.0

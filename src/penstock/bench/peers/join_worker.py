@@ -1,6 +1,6 @@
 """One side of a comparison of joins, as a process of its own: told on standard input what to run.
 
-``python -m penstock.spark.peers.join_worker SIDE`` with SIDE ``ours``, ``memory`` or ``rocksdb``:
+``python -m penstock.bench.peers.join_worker SIDE`` with SIDE ``ours``, ``memory`` or ``rocksdb``:
 the latter two are Spark's own join with either of its state stores. A request names a folder with
 the Parquet files of both streams, ``l`` and ``r``, the window, and the rows of a batch: one file of
 each stream.
@@ -23,11 +23,11 @@ import pyarrow.dataset as ds
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from penstock.bench.peers.join_watch import JoinWatch, Watched
+from penstock.bench.peers.stock import stock_session
 from penstock.lang.deployment import parse_deployment
 from penstock.place.fuse import fuse
 from penstock.spark.node import Node, NodeOptions
-from penstock.spark.peers.join_watch import JoinWatch, Watched
-from penstock.spark.peers.stock import stock_session
 from penstock.spark.session import SessionOptions, start_session
 from penstock.spark.state import StateFolder
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from penstock.bench.peers.workload import LATENESS_S, Workload
 from penstock.feeds.generators import schema_of
 from penstock.spark.java import find_java
-from penstock.spark.peers.workload import LATENESS_S, Workload
 
 Pipeline = Callable[[SparkSession, Workload], DataFrame]
 

@@ -22,8 +22,8 @@ from typing import Any
 import psutil
 import pyarrow.dataset as ds
 
-from penstock.spark.peers import compiled, stock
-from penstock.spark.peers.workload import Workload
+from penstock.bench.peers import compiled, stock
+from penstock.bench.peers.workload import Workload
 from penstock.spark.session import SessionOptions, start_session
 
 _CORES, _MEMORY_BYTES = 2, 2 << 30

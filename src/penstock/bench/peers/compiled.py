@@ -6,10 +6,10 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from penstock.bench.peers.workload import KINDS, LATENESS_S, Workload
 from penstock.lang.deployment import parse_deployment
 from penstock.spark.engine import Engine
 from penstock.spark.node import NodeOptions
-from penstock.spark.peers.workload import KINDS, LATENESS_S, Workload
 from penstock.spark.state import StateFolder
 
 QUERIES = {
