@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.balance.guards import Guards
-from penstock.balance.scope import Scope
+from penstock.balance.planning_scope import PlanningScope
 from penstock.balance.settings import KEYS, BalanceSettings, balance_words
 from penstock.balance.situation import Thresholds
 from penstock.errors import InputError
@@ -89,7 +89,7 @@ settings = st.builds(
         st.floats(0, 9) | st.just(float("inf")),
         st.integers(1, 9),
     ),
-    scope=st.builds(Scope, st.integers(0, 99), st.floats(0, 9)),
+    scope=st.builds(PlanningScope, st.integers(0, 99), st.floats(0, 9)),
 )
 
 

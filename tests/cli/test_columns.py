@@ -2,11 +2,11 @@
 
 import pytest
 
-from penstock.cli.columns import Column, fitted, natural_width, padded, shortened, table
+from penstock.cli.columns import TextColumn, fitted, natural_width, padded, shortened, table
 
-NAME = Column("name", ("anna", "bertold"), right=False)
-AGE = Column("age", ("7", "77"), rank=1)
-NOTE = Column("note", ("knows it", ""), rank=2, right=False)
+NAME = TextColumn("name", ("anna", "bertold"), right=False)
+AGE = TextColumn("age", ("7", "77"), rank=1)
+NOTE = TextColumn("note", ("knows it", ""), rank=2, right=False)
 
 
 def test_side_by_side_when_there_is_room() -> None:

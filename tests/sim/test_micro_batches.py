@@ -11,7 +11,7 @@ from penstock.model.abstract import AbstractInput, AbstractNetwork, AbstractNode
 from penstock.sim.arrivals import Alternating, Steady
 from penstock.sim.balancing import BalancedSystem, Balancing
 from penstock.sim.micro_batches import MicroBatches
-from penstock.sim.moving import HandOver
+from penstock.sim.moving import HandOverTimes
 from penstock.sim.row_feeds import ArrivingRows, EvenRows
 
 
@@ -104,7 +104,7 @@ def test_batches_of_a_node_take_turns() -> None:
 
 def test_a_moved_fragment_goes_on_with_what_has_come_meanwhile() -> None:
     found = run(network(fragment("f", 0.05, 0.001), nodes=2), 100.0, [0], seconds=100.0)
-    assert found.suspend([0]) == HandOver().duration_s(1, 0)
+    assert found.suspend([0]) == HandOverTimes().duration_s(1, 0)
     found.advance(110.0)
     assert found.waiting >= 900
     found.resume(0, 1)

@@ -9,7 +9,7 @@ import pytest
 from penstock.errors import InputError, RunError
 from penstock.model.abstract import AbstractInput, AbstractNetwork, AbstractNode, AbstractOperator
 from penstock.sim.arrivals import Alternating, OnOff, Recorded, Steady, self_similar
-from penstock.sim.moving import HandOver
+from penstock.sim.moving import HandOverTimes
 from penstock.sim.physics import Physics
 from penstock.sim.simulation import Simulation, logged_events
 from sim.networks import chains
@@ -201,7 +201,7 @@ def test_inputs_of_a_moving_operator_queue_up_and_none_is_lost(discipline: str) 
 def test_state_makes_a_hand_over_longer() -> None:
     operator = AbstractOperator("j", ("A", "B"), 1e-6, 0.1, kind="join", window_s=100.0)
     network = _one(operator)
-    physics = Physics(hand_over=HandOver(base_s=0.1, operator_s=0.0, state_s=0.001))
+    physics = Physics(hand_over=HandOverTimes(base_s=0.1, operator_s=0.0, state_s=0.001))
     simulation = Simulation(network, {"A": Steady(50), "B": Steady(40)}, [0], 2, physics)
     simulation.advance(20)
     assert simulation.suspend([0]) == pytest.approx(0.1 + 0.001 * 20 * 90, rel=0.1)

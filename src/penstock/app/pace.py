@@ -45,13 +45,15 @@ def at_speed(network: Network, speed: Speed) -> Network:
     Raises if nothing in it has a pace, or if a generator without an end would be asked for
     everything at once.
     """
-    if not any(isinstance(one.source, GeneratorSource | ReplaySource) for one in network.streams):
+    if not any(
+        isinstance(stream.source, GeneratorSource | ReplaySource) for stream in network.streams
+    ):
         names = listed(stream.name for stream in network.streams)
         raise UsageError(
             f"--speed {speed} changes nothing: no stream is generated or replayed ({names})",
             hint="Leave it out.",
         )
-    return replace(network, streams=tuple(_paced(one, speed) for one in network.streams))
+    return replace(network, streams=tuple(_paced(stream, speed) for stream in network.streams))
 
 
 def _paced(stream: Stream, speed: Speed) -> Stream:

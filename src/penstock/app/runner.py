@@ -98,9 +98,9 @@ def _beginnings(plan: RunPlan, state: StateFolder) -> list[str]:
     from penstock.spark.late_fragments import begun
 
     late = begun(state, plan.network, plan.fragments, state.next_epoch())
-    new = [one for one in late.fragments if not state.fragment(one.name).has_begun]
+    new = [part for part in late.fragments if not state.fragment(part.name).has_begun]
     added = [name for name, number in plan.generations.items() if number]
-    names = [name for one in new for name in one.queries if name in added]
+    names = [name for part in new for name in part.queries if name in added]
     inputs = [pair for fragment in new for pair in fragment.beginning.inputs.items()]
     streams = sorted({name for name, begin in inputs if begin.before is not None})
     notes = []

@@ -106,7 +106,7 @@ def printable(text: str) -> str:
     """The text with everything that could steer a terminal written out."""
     if text.isprintable():
         return text
-    return "".join(one if one.isprintable() else _escaped(one) for one in text)
+    return "".join(letter if letter.isprintable() else _escaped(letter) for letter in text)
 
 
 def _escaped(character: str) -> str:

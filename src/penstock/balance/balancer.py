@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock.balance.guards import GuardState, guarded, rested
+from penstock.balance.guards import GuardState, apply_guards, without_resting
 from penstock.balance.settings import BalanceSettings
 from penstock.balance.situation import Situation
 from penstock.balance.world import CarryOut, Observation, Suggest, TellFailure, TellLate, World
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class PlanQuestion:
     """What a plan is wanted for: a system as it was seen at one time.
 
     In ``situation`` those that moved lately may not move. ``turn`` numbers the decisions.
@@ -55,25 +55,25 @@ class Balancer:
 
     def ask(
         self, settings: BalanceSettings, seen: Observation, now_s: float
-    ) -> tuple[Balancer, Question | None]:
+    ) -> tuple[Balancer, PlanQuestion | None]:
         """What a plan is wanted for now; nothing while something moves or too little is known."""
         turned = replace(self, turn=self.turn + 1)
         if settings.policy == "off" or seen.is_moving or seen.situation is None:
             return turned, None
-        free = rested(seen.situation, seen.names, settings.guards, self.guards, now_s)
-        return turned, Question(settings, seen, free, now_s, turned.turn)
+        free = without_resting(seen.situation, seen.names, settings.guards, self.guards, now_s)
+        return turned, PlanQuestion(settings, seen, free, now_s, turned.turn)
 
     def take(
-        self, question: Question, plan: MovePlan, now_s: float
+        self, question: PlanQuestion, plan: MovePlan, now_s: float
     ) -> tuple[Balancer, CarryOut | Suggest]:
         """What of a plan is done, and what is remembered once it was."""
         settings, seen = question.settings, question.seen
-        kept, guards = guarded(plan, seen.names, settings.guards, self.guards, now_s)
+        kept, guards = apply_guards(plan, seen.names, settings.guards, self.guards, now_s)
         done = replace(self, guards=guards)
         return done, Suggest(kept, seen) if settings.suggest else CarryOut(kept, seen)
 
 
-class AtOnce(Executor):
+class ImmediateExecutor(Executor):
     """Does work while it is given, which in simulated time takes none."""
 
     def submit(self, work: Callable[..., Any], /, *given: Any, **more: Any) -> Future[Any]:
@@ -97,9 +97,9 @@ class BalancingLoop:
     ) -> None:
         self._world = world
         self._rng = rng
-        self._planners = planners or AtOnce()
+        self._planners = planners or ImmediateExecutor()
         self._balancer = Balancer()
-        self._asked: tuple[Question, Future[MovePlan]] | None = None
+        self._asked: tuple[PlanQuestion, Future[MovePlan]] | None = None
         self._is_late = False
 
     @property
@@ -130,7 +130,7 @@ class BalancingLoop:
             if not self._is_late:
                 self._conclude(question, planned, now_s)
 
-    def _conclude(self, question: Question, planned: Future[MovePlan], now_s: float) -> None:
+    def _conclude(self, question: PlanQuestion, planned: Future[MovePlan], now_s: float) -> None:
         try:
             plan = planned.result()
         except PenstockError as error:

@@ -7,9 +7,9 @@ import numpy as np
 from penstock.balance.domains import in_domains
 from penstock.balance.grouping import in_groups
 from penstock.balance.plan import MovePlan
+from penstock.balance.planning_scope import PlanningScope
 from penstock.balance.policies import policy_called
 from penstock.balance.policy import Policy, checked_plan
-from penstock.balance.scope import Scope
 from penstock.balance.situation import Situation, Thresholds
 
 
@@ -18,7 +18,7 @@ def decide(
     situation: Situation,
     rng: np.random.Generator,
     thresholds: Thresholds | None = None,
-    scope: Scope | None = None,
+    scope: PlanningScope | None = None,
     turn: int = 0,
 ) -> MovePlan:
     """What a policy, or the one of that name, does about a situation.
@@ -31,7 +31,7 @@ def decide(
     [(0, 1, 0.3)]
     """
     chosen = policy_called(policy)() if isinstance(policy, str) else policy
-    limits, whole = thresholds or Thresholds(), scope or Scope()
+    limits, whole = thresholds or Thresholds(), scope or PlanningScope()
 
     def plan(now: Situation) -> MovePlan:
         return checked_plan(chosen.plan(now, limits, rng), now, chosen.name)

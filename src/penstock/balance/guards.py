@@ -45,7 +45,7 @@ class GuardState:
     wanted: int = 0
 
 
-def rested(
+def without_resting(
     situation: Situation, names: list[str], guards: Guards, state: GuardState, now_s: float
 ) -> Situation:
     """The situation with operators that moved lately as not movable."""
@@ -54,7 +54,7 @@ def rested(
     return replace(situation, movable=situation.movable & (since >= guards.cooldown_s))
 
 
-def guarded(
+def apply_guards(
     plan: MovePlan, names: list[str], guards: Guards, state: GuardState, now_s: float
 ) -> tuple[MovePlan, GuardState]:
     """What of a plan is carried out now, and the memory afterwards.

@@ -95,7 +95,7 @@ class Correlation(ImprovedSelectiveExchange):
     name = "correlation"
 
 
-class GlobalCorrelation(Policy):
+class GlobalCorrelationPolicy(Policy):
     """All afresh by correlation, whatever has to move for it (COR-GLB)."""
 
     name = "global"
@@ -108,7 +108,7 @@ class GlobalCorrelation(Policy):
         return global_correlation(situation, thresholds)
 
 
-class LargestLoadFirst(Policy):
+class LargestLoadFirstPolicy(Policy):
     """From the heavier node of a pair to the lighter, the largest operator first (LLF-BAL)."""
 
     name = "largest-load-first"
@@ -181,8 +181,8 @@ OWN: tuple[type[Policy], ...] = (
     SelectiveExchange,
     ImprovedRedistribution,
     ImprovedSelectiveExchange,
-    GlobalCorrelation,
-    LargestLoadFirst,
+    GlobalCorrelationPolicy,
+    LargestLoadFirstPolicy,
     RandomSelection,
     GlobalLargestLoadFirst,
     GlobalRandom,

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple, TypeVar
 
 from penstock.balance.guards import Guards
 from penstock.balance.hierarchy.written import HIERARCHY, LiveHierarchy, hierarchy_written
+from penstock.balance.planning_scope import PlanningScope
 from penstock.balance.policies import policy_called
 from penstock.balance.policy import Policy
-from penstock.balance.scope import Scope
 from penstock.balance.situation import Thresholds
 from penstock.errors import InputError, PenstockError, listed, suggestion
 from penstock.model.durations import duration_us
@@ -46,7 +46,7 @@ class BalanceSettings:
     planning_s: float = 15.0
     thresholds: Thresholds = field(default_factory=Thresholds)
     guards: Guards = field(default_factory=lambda: Guards(cooldown_s=30.0, patience=2))
-    scope: Scope = field(default_factory=Scope)
+    scope: PlanningScope = field(default_factory=PlanningScope)
     own: Settings = field(default_factory=dict)
     tree: LiveHierarchy | None = None
 
@@ -164,7 +164,7 @@ _COMMON = {
     "suggest": _Key("suggest", _flag),
     "planning": _Key("planning_s", _duration_s),
 }
-_THRESHOLDS = {one.name: _Key(one.name, _number) for one in fields(Thresholds)}
+_THRESHOLDS = {limit.name: _Key(limit.name, _number) for limit in fields(Thresholds)}
 _GUARDS = {
     "cooldown": _Key("cooldown_s", _duration_s),
     "patience": _Key("patience", _whole),
@@ -183,8 +183,10 @@ def own_keys(kind: type[Policy]) -> dict[str, _Key]:
     if not is_dataclass(usual):
         return {}
     return {
-        one.name.removesuffix("_s"): _Key(one.name, _reader(one.name, getattr(usual, one.name)))
-        for one in fields(usual)
+        known.name.removesuffix("_s"): _Key(
+            known.name, _reader(known.name, getattr(usual, known.name))
+        )
+        for known in fields(usual)
     }
 
 
@@ -200,7 +202,7 @@ def _reader(name: str, usual: object) -> Callable[[object], Any]:
 
 
 def _choice(kind: type[Enum], value: object) -> Enum:
-    known = [str(one.value) for one in kind]
+    known = [str(choice.value) for choice in kind]
     if str(value) not in known:
         raise InputError(f"{value}", hint=f"There are {listed(known)}.")
     return kind(str(value))

@@ -13,7 +13,7 @@ MORE = "…"
 
 
 @dataclass(frozen=True)
-class Column:
+class TextColumn:
     """A title and the cells below it.
 
     Where the width does not suffice, columns leave in the order of ``rank``, highest first; those
@@ -33,10 +33,10 @@ class Column:
         return max(self.least, *map(cell_len, (self.title, *self.cells)))
 
 
-def fitted(columns: Sequence[Column], width: int) -> list[Column]:
+def fitted(columns: Sequence[TextColumn], width: int) -> list[TextColumn]:
     """The columns that have room side by side in ``width``, in their order.
 
-    >>> name, note = Column("name", ("anna",)), Column("note", ("knows it",), rank=1)
+    >>> name, note = TextColumn("name", ("anna",)), TextColumn("note", ("knows it",), rank=1)
     >>> [one.title for one in fitted([name, note], 20)], [one.title for one in fitted([name], 10)]
     (['name', 'note'], ['name'])
     >>> [one.title for one in fitted([name, note], 10)]
@@ -48,12 +48,12 @@ def fitted(columns: Sequence[Column], width: int) -> list[Column]:
     return kept
 
 
-def natural_width(columns: Sequence[Column]) -> int:
+def natural_width(columns: Sequence[TextColumn]) -> int:
     """The width the columns take side by side when nothing is shortened."""
     return sum(column.width for column in columns) + GAP * max(0, len(columns) - 1)
 
 
-def table(columns: Sequence[Column], width: int, indent: int = 1) -> list[Text]:
+def table(columns: Sequence[TextColumn], width: int, indent: int = 1) -> list[Text]:
     """A line of titles and a line for each row, none longer than ``width``."""
     kept = fitted(columns, width - indent)
     if not kept:
@@ -66,7 +66,7 @@ def table(columns: Sequence[Column], width: int, indent: int = 1) -> list[Text]:
     return [_line(kept, widths, cells, indent) for cells in (titles, *rows)]
 
 
-def _widths(columns: Sequence[Column], width: int) -> list[int]:
+def _widths(columns: Sequence[TextColumn], width: int) -> list[int]:
     """The natural widths, with the widest cut down until all fit."""
     widths = [column.width for column in columns]
     room = width - GAP * (len(columns) - 1)
@@ -77,7 +77,7 @@ def _widths(columns: Sequence[Column], width: int) -> list[int]:
 
 
 def _line(
-    columns: Sequence[Column], widths: list[int], cells: Sequence[tuple[str, str]], indent: int
+    columns: Sequence[TextColumn], widths: list[int], cells: Sequence[tuple[str, str]], indent: int
 ) -> Text:
     line = Text(" " * indent, no_wrap=True, overflow="ellipsis")
     for at, (column, width, (text, style)) in enumerate(zip(columns, widths, cells, strict=True)):

@@ -9,7 +9,7 @@ from rich.text import Text
 from penstock.app.results import QueryRows
 from penstock.app.snapshots import Snapshot
 from penstock.app.words import count, moment, size
-from penstock.cli.columns import MORE, Column, natural_width, shortened, table
+from penstock.cli.columns import MORE, TextColumn, natural_width, shortened, table
 from penstock.feeds.set_aside import set_aside_text
 from penstock.model.measurements import FragmentStatus
 
@@ -55,19 +55,19 @@ def fragment_table(
     return lines
 
 
-def _fragment_columns(statuses: Sequence[FragmentStatus]) -> list[Column]:
+def _fragment_columns(statuses: Sequence[FragmentStatus]) -> list[TextColumn]:
     def cells(text: Callable[[FragmentStatus], str]) -> tuple[str, ...]:
         return tuple(text(status) for status in statuses)
 
     return [
-        Column("query", cells(lambda status: status.fragment), 0, right=False, style="bold"),
-        Column(_RATE, cells(_rate), 2),
-        Column("rows in", cells(lambda status: count(status.rows_in)), 3),
-        Column("rows out", cells(lambda status: count(status.rows_out)), 0),
-        Column("batch ms", cells(_batch_ms), 4),
-        Column("state rows", cells(lambda status: count(status.state_rows)), 5),
-        Column("event time", cells(_event_time), 1, right=False, least=len(moment(0))),
-        Column("", cells(lambda status: "✓" if status.is_finished else " "), 0, style="green"),
+        TextColumn("query", cells(lambda status: status.fragment), 0, right=False, style="bold"),
+        TextColumn(_RATE, cells(_rate), 2),
+        TextColumn("rows in", cells(lambda status: count(status.rows_in)), 3),
+        TextColumn("rows out", cells(lambda status: count(status.rows_out)), 0),
+        TextColumn("batch ms", cells(_batch_ms), 4),
+        TextColumn("state rows", cells(lambda status: count(status.state_rows)), 5),
+        TextColumn("event time", cells(_event_time), 1, right=False, least=len(moment(0))),
+        TextColumn("", cells(lambda status: "✓" if status.is_finished else " "), 0, style="green"),
     ]
 
 
@@ -153,10 +153,10 @@ def _stacked(rows: QueryRows, width: int, lines: int) -> list[Text]:
     return [name, *table(_value_columns(rows, lines - 2, width - 1), width)]
 
 
-def _value_columns(rows: QueryRows, most: int, width: int) -> list[Column]:
+def _value_columns(rows: QueryRows, most: int, width: int) -> list[TextColumn]:
     newest = rows.rows[-max(1, most) :]
     columns = [
-        Column(
+        TextColumn(
             shortened(title, _WIDEST_VALUE),
             tuple(shortened(row[at], _WIDEST_VALUE) for row in newest),
             at,
@@ -167,7 +167,7 @@ def _value_columns(rows: QueryRows, most: int, width: int) -> list[Column]:
     if natural_width(columns) <= width:
         return columns
     # Says that there is more than fits.
-    return [*columns, Column(MORE, (MORE,) * len(newest), style="dim")]
+    return [*columns, TextColumn(MORE, (MORE,) * len(newest), style="dim")]
 
 
 def header(parts: Sequence[str], width: int) -> list[Text]:

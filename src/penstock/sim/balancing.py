@@ -12,7 +12,7 @@ import numpy as np
 from penstock.balance.balancer import BalancingLoop
 from penstock.balance.guards import Guards
 from penstock.balance.plan import MovePlan, PlannedMove
-from penstock.balance.scope import Scope
+from penstock.balance.planning_scope import PlanningScope
 from penstock.balance.settings import BalanceSettings
 from penstock.balance.situation import Situation, Thresholds
 from penstock.balance.world import BalanceInstruction, CarryOut, Observation, Suggest, TellFailure
@@ -70,7 +70,7 @@ class Balancing:
     guards: Guards = field(default_factory=Guards)
     measure: str = "offered"
     suggest: bool = False
-    scope: Scope = field(default_factory=Scope)
+    scope: PlanningScope = field(default_factory=PlanningScope)
     own: Settings = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -133,12 +133,12 @@ class BalancedSystem:
     def situation(self) -> Situation:
         """What a decision would be made from now."""
         network, where = self.simulation.network, self.simulation.assignment
-        stays = [one.is_sticky or bool(one.node) for one in network.operators]
+        stays = [operator.is_sticky or bool(operator.node) for operator in network.operators]
         return Situation.of(
             self._window.samples_of(self._names),
             [where[members[0]] for members in self._members.values()],
             [node.cpu for node in network.nodes],
-            [not any(stays[one] for one in members) for members in self._members.values()],
+            [not any(stays[number] for number in members) for members in self._members.values()],
         )
 
     @property
@@ -232,7 +232,7 @@ class BalancedSystem:
         self._moving = self._batches.popleft()
         units = list(self._members.values())
         took_s = self.simulation.suspend(
-            [one for move in self._moving for one in units[move.operator]]
+            [operator for move in self._moving for operator in units[move.operator]]
         )
         self._moved_at_s = self.simulation.now_s + took_s
 

@@ -25,7 +25,7 @@ from penstock.load.arrays import Ints
 from penstock.model.abstract import AbstractNetwork
 from penstock.sim.block import BIN_COUNT, BINS_PER_OCTAVE, SHORTEST_S
 from penstock.sim.latency import Latencies
-from penstock.sim.moving import HandOver
+from penstock.sim.moving import HandOverTimes
 from penstock.sim.row_feeds import RowFeed
 from penstock.sim.simulation import Statistics
 
@@ -118,14 +118,14 @@ class MicroBatches:
         assignment: Sequence[int] | Ints,
         seed: int,
         rounds_s: Mapping[str, float],
-        hand_over: HandOver | None = None,
+        hand_over: HandOverTimes | None = None,
     ) -> None:
         self.network = network
         self.moves = 0
         self.events = 0
         self._now_s = 0.0
         self._feed = feed
-        self._hand_over = hand_over or HandOver()
+        self._hand_over = hand_over or HandOverTimes()
         self._fragments = _fragments(network, assignment, rounds_s)
         self._shared = _shared(network, self._fragments)
         self._outside_readers = [_readers(network, one.name) for one in network.inputs]

@@ -29,14 +29,14 @@ from penstock.sim.tuples import pop, sift
 
 
 @dataclass(frozen=True)
-class HandOver:
+class HandOverTimes:
     """How long operators stand still when they move together from one node to another.
 
     ``base_s`` for the two nodes to talk, ``operator_s`` for each operator, and ``state_s`` for each
     tuple it remembers. The first two are what the source's prototype took; the third it gives only
     as a line that grows with the state.
 
-    >>> HandOver().duration_s(operators=3, state=0)
+    >>> HandOverTimes().duration_s(operators=3, state=0)
     0.3
     """
 

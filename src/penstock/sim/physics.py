@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from penstock.errors import InputError, listed, suggestion
-from penstock.sim.moving import HandOver
+from penstock.sim.moving import HandOverTimes
 
 _CHOICES = {
     "selectivity": ("random", "expected"),
@@ -33,7 +33,7 @@ class Physics:
     turn: int = 1
     delay_s: float = 0.0
     windows_s: Mapping[str, float] = field(default_factory=dict)
-    hand_over: HandOver = field(default_factory=HandOver)
+    hand_over: HandOverTimes = field(default_factory=HandOverTimes)
     round_s: float = 1.0
 
     def __post_init__(self) -> None:

@@ -19,7 +19,7 @@ from penstock.model.abstract import AbstractInput, AbstractNetwork, AbstractNode
 from penstock.sim.arrivals import Alternating, Arrivals, OnOff
 from penstock.sim.balancing import BalancedSystem, Balancing
 from penstock.sim.measuring import input_coefficients
-from penstock.sim.moving import HandOver
+from penstock.sim.moving import HandOverTimes
 from penstock.sim.physics import Physics
 from penstock.sim.simulation import Simulation
 from penstock.studies.figures import Figure
@@ -29,7 +29,7 @@ from penstock.studies.seeds import rng_of
 SEEDS = 5
 CHAIN = 10
 COST_S = 0.001
-MOVE = HandOver(base_s=0.2, operator_s=0.0, state_s=0.0)
+MOVE = HandOverTimes(base_s=0.2, operator_s=0.0, state_s=0.0)
 _RHYTHMS = 5
 
 

@@ -8,7 +8,7 @@ from penstock.errors import InputError
 
 
 @dataclass(frozen=True)
-class Scope:
+class PlanningScope:
     """What keeps planning short where there is much to plan.
 
     ``domain``: so many nodes at most are balanced together, others with others; 0 for all of them.
