@@ -17,7 +17,7 @@ from penstock.model.measurements import FragmentStatus
 from penstock.model.settings import settings_of
 from penstock.place.fuse import fuse
 from penstock.place.rhythm import round_us
-from penstock.studies import live_bursts, prediction, traffic
+from penstock.studies import live_bursts, live_tree, prediction, traffic
 from penstock.studies.live_system import Delivered, Look, Watched
 from penstock.studies.recording import Stretch, write_packets
 
@@ -130,3 +130,21 @@ def test_what_was_not_measured_has_no_error() -> None:
     assert prediction._beside(3.0, 2.0) == (2.0, 0.5)
     assert prediction._beside(3.0, None) == (None, None)
     assert prediction._beside(3.0, 0.0) == (0.0, None)
+
+
+def test_meters_report_more_often_for_an_hour(tmp_path: Path) -> None:
+    count = live_tree.write_readings(tmp_path / "north.parquet", 10)
+    times = pq.read_table(tmp_path / "north.parquet")["ts"].cast("int64").to_numpy()
+    assert (np.diff(times) >= 0).all()
+    minutes = (times - times[0]) // 60_000_000
+    assert count == len(times)
+    assert [int((minutes // 60 == hour).sum()) for hour in range(3)] == [20, 120, 20]
+
+
+def test_districts_of_a_tree_are_one_fragment_a_query(tmp_path: Path) -> None:
+    text = live_tree.deployment(tmp_path, tmp_path / "out", 30)
+    network = parse_deployment(text, "tree", tmp_path).network
+    assert sorted(one.name for one in fuse(network)) == sorted(live_tree.query_names())
+    assert {stream.on for stream in network.streams} == {"north", "south"}
+    written = settings_of({"policy": "hierarchy", **live_tree.balance_settings()})
+    assert BalanceSettings.checked(written).tree is not None

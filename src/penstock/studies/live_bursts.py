@@ -9,15 +9,14 @@ network's monitor did.
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import tempfile
 from pathlib import Path
 
 import numpy as np
-import pyarrow.dataset as ds
 
 from penstock.studies.figures import Figure
+from penstock.studies.file_results import digest_results
 from penstock.studies.live_system import LiveSystem, Watched, live_system
 from penstock.studies.recording import Stretch, replayed, write_packets
 from penstock.studies.report import Row, Runner, Say, StudyReport, Table, Value
@@ -157,7 +156,7 @@ def _row(
     # The policies have had half of the time to find their plan.
     settled = seen.since(seen.submitted_s + lead_s + seconds / 2)
     latencies = settled.latencies_s()
-    rows, digest = _results(_results_of(folder, policy))
+    rows, digest = digest_results(_results_of(folder, policy), query_names())
     by_policy = [move for move in seen.moves if move.by == "balancer"]
     return (
         policy,
@@ -190,18 +189,6 @@ def _deviation(live: LiveSystem, seen: Watched) -> float:
         np.std([look.utilisation.get(node, 0.0) for look in seen.looks]) for node in live.nodes
     ]
     return float(np.mean(found))
-
-
-def _results(out: Path) -> tuple[int, str]:
-    """How many rows came out, and a digest of all of them in any order."""
-    whole = hashlib.sha256()
-    count = 0
-    for name in query_names():
-        rows = ds.dataset(out / name, format="parquet", exclude_invalid_files=True).to_table()
-        ordered = rows.sort_by([(column, "ascending") for column in rows.column_names])
-        count += ordered.num_rows
-        whole.update(str(ordered.to_pydict()).encode())
-    return count, whole.hexdigest()[:16]
 
 
 def _findings(table: Table) -> list[Row]:

@@ -201,12 +201,19 @@ def _are_finished(units: Sequence[FragmentAnswer]) -> bool:
 
 
 @contextmanager
-def live_system(nodes: int, memory_bytes: int = _MEMORY_BYTES) -> Iterator[LiveSystem]:
-    """A system of so many nodes with a core and this memory each, gone at the end."""
-    names = [f"n{number}" for number in range(1, nodes + 1)]
+def live_system(
+    nodes: int | Mapping[str, str | None], memory_bytes: int = _MEMORY_BYTES
+) -> Iterator[LiveSystem]:
+    """A system of so many nodes, or of a tree of them, with a core and this memory each.
+
+    It is gone at the end. Of a tree the parent of every node is given.
+    """
+    flat = {f"n{number}": None for number in range(1, nodes + 1)} if isinstance(nodes, int) else {}
+    parents: Mapping[str, str | None] = flat if isinstance(nodes, int) else nodes
+    names = list(parents)
     with tempfile.TemporaryDirectory(prefix="penstock-study-") as folder:
         home = Home(Path(folder) / "system")
-        client = bring_up(home, [NodeSpec(name, 1, memory_bytes) for name in names])
+        client = bring_up(home, [NodeSpec(name, 1, memory_bytes, parents[name]) for name in names])
         try:
             yield LiveSystem(client, home, names)
         finally:

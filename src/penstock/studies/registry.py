@@ -29,6 +29,7 @@ STUDIES: Mapping[str, str] = {
     "projection": "projected against measured times on a shared node, regular and bursty",
     "window-join": "a window join on a master and workers: delay, processor, communication",
     "live-bursts": "bursts, in turn and as recorded, on real nodes with and without balancing",
+    "live-tree": "meters that report more often for an hour, on a real tree that negotiates or not",
     "prediction": "runs on real nodes as the simulator predicted them",
     "power": "what devices spend when operators are shipped to them, against power, cost, size",
     "traffic": "plans at work on real nodes, at rates that grow to overload",
