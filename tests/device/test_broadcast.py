@@ -202,7 +202,7 @@ def test_what_was_in_a_socket_when_a_process_died_is_sent_again(tmp_path: Path) 
         first.step()
     until(lambda: (first.station.pump(0.0), device.heard.next == 3)[1])
     first.station.send = lambda data: None  # type: ignore[method-assign]
-    server.push()
+    server.push(2)
     assert first.step() > 0
     first.station.close()
     server.push_all()
