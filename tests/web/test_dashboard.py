@@ -197,6 +197,27 @@ def test_broadcasts_and_devices(page: Browser, city: Simulated) -> None:
         record.unlink()
 
 
+def test_how_it_is_balanced_is_changed_by_clicking(page: Browser, city: Simulated) -> None:
+    def chosen(policy: str) -> None:
+        page.page("moves")
+        page.one("#balance").click()
+        page.sees("Now: ", selector="dialog")
+        until(lambda: page.one("#balance-policy").get_attribute("value") != "")
+        page.one("#balance-policy").clear()
+        page.one("#balance-policy").send_keys(policy)
+        page.one("#balance-confirm").click()
+
+    chosen("correlatoin")
+    page.sees("Did you mean correlation?", selector="dialog .error")
+    ActionChains(page.driver).send_keys(Keys.ESCAPE).perform()
+    until(lambda: not page.all("dialog"))
+    chosen("correlation")
+    until(lambda: not page.all("dialog"))
+    assert city.client.balance().policy == "correlation"
+    chosen("off")
+    until(lambda: city.client.balance().policy == "off")
+
+
 def background(page: Browser) -> str:
     script = "return getComputedStyle(document.body).backgroundColor"
     return str(page.driver.execute_script(script))

@@ -152,12 +152,13 @@ class Channel:
         Logarithmic in what is kept, apart from listing it.
         """
         kept = self.sequences()
-        at = bisect_left(kept, time_s, key=self._committed_s)
+        at = bisect_left(kept, time_s, key=self.committed_s)
         if at < len(kept):
             return kept[at]
         return kept[-1] + 1 if kept else 0
 
-    def _committed_s(self, sequence: int) -> float:
+    def committed_s(self, sequence: int) -> float:
+        """When a batch was committed, by the clock of whoever wrote it; 0 if it is gone."""
         try:
             return self.entry(sequence).stat().st_mtime
         except FileNotFoundError:

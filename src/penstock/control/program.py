@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import atexit
+import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,9 +22,14 @@ from penstock.control.launch import bring_down, bring_up
 from penstock.errors import InputError, PenstockError, listed, suggestion
 from penstock.lang.builder import Flow, deployment
 from penstock.lang.deployment import deployment_yaml
+from penstock.lang.notebook import html_heading, html_table, is_notebook
 from penstock.model.beginnings import checked_start
 from penstock.model.durations import duration_us
+from penstock.model.measurements import FragmentStatus
 from penstock.model.network import Deployment, NodeSpec
+
+_SHOWN_S, _SHOWN_ROWS = 60.0, 10
+_NO_ROWS = "<p>no rows in the last minute</p>"
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +45,16 @@ class RunningQuery:
     def __repr__(self) -> str:
         return f"<RunningQuery {self.name} at {self.client.url}>"
 
+    def _repr_html_(self) -> str:
+        """How it does and its newest rows, for notebooks."""
+        mine = [one for one in self.client.fragments() if one.name == self.name]
+        told = ", ".join(f"{one.state} on {one.node or 'no node yet'}" for one in mine)
+        since_s = time.time() - _SHOWN_S
+        rows = self.client.rows(self.name, None, since_s, 0.0).rows[-_SHOWN_ROWS:]
+        heads = list(rows[0]) if rows else []
+        shown = html_table(heads, (tuple(row.values()) for row in rows)) if rows else _NO_ROWS
+        return html_heading(self.name, told or "not there any more") + shown
+
     def results(self, timeout: str | None = None, groups: str | None = None) -> Iterator[pa.Table]:
         """Its rows as they come, from the oldest that are kept.
 
@@ -49,8 +66,19 @@ class RunningQuery:
 
     def to_pandas(self, timeout: str | None = None) -> pd.DataFrame:
         """All its rows as a DataFrame, once it has ended or nothing has come for ``timeout``."""
-        tables = list(self.results(timeout))
+        tables = list(self._gathered(timeout))
         return (pa.concat_tables(tables) if tables else pa.table({})).to_pandas()
+
+    def _gathered(self, timeout: str | None) -> Iterator[pa.Table]:
+        """Its rows; a notebook is told how many there are so far."""
+        count, is_seen = 0, is_notebook()
+        for table in self.results(timeout):
+            count += table.num_rows
+            if is_seen:
+                print(f"\r{self.name}: {count:,} rows", end="", file=sys.stderr, flush=True)
+            yield table
+        if is_seen:
+            print(file=sys.stderr)
 
     def move(self, node: str) -> MoveAnswer:
         """Moves its last fragment to another node; how that went."""
@@ -91,6 +119,24 @@ class RunningSystem:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.client.url}>"
+
+    def _repr_html_(self) -> str:
+        """Nodes and fragments as they are now, for notebooks."""
+        found = self.client.system()
+        nodes = (
+            (node.name, node.state, f"{node.utilisation:.0%} of {node.cores}", ", ".join(node.runs))
+            for node in found.nodes
+        )
+        fragments = (
+            (one.name, one.node or "", one.state, *_measured(one.status)) for one in found.fragments
+        )
+        return "".join(
+            (
+                html_heading("Penstock", self.client.url),
+                html_table(("node", "state", "cpu", "runs"), nodes),
+                html_table(("fragment", "on", "state", "rows/s", "rows out", "unread"), fragments),
+            )
+        )
 
     @overload
     def submit(
@@ -145,6 +191,13 @@ class RunningSystem:
         return self.client.system()
 
 
+def _measured(status: FragmentStatus | None) -> tuple[str, str, str]:
+    if status is None:
+        return "", "", ""
+    counted = (status.rows_in_per_s, status.rows_out, status.backlog_rows)
+    return f"{counted[0]:,.0f}", f"{counted[1]:,}", f"{counted[2]:,}"
+
+
 @dataclass(frozen=True, repr=False)
 class LocalSystem(RunningSystem):
     """A system on this machine that ends with a ``with`` block, with :meth:`close` or the program.
@@ -178,6 +231,12 @@ class LocalSystem(RunningSystem):
             self.scratch.cleanup()
 
 
+def _say(text: str) -> None:
+    """Tells a notebook how it goes on; a program decides itself what it prints."""
+    if is_notebook():
+        print(text, file=sys.stderr, flush=True)
+
+
 def local(
     nodes: int = 2, cores: int = 1, home: Path | None = None, on: str | None = None
 ) -> LocalSystem:
@@ -191,7 +250,7 @@ def local(
     scratch = tempfile.TemporaryDirectory(prefix="penstock-", ignore_cleanup_errors=True)
     place = Home((home or Path(scratch.name) / "system").absolute())
     try:
-        system = LocalSystem(bring_up(place, specs, host=on), home=place, scratch=scratch)
+        system = LocalSystem(bring_up(place, specs, host=on, say=_say), home=place, scratch=scratch)
     except BaseException:
         # Of what did not come up as a whole nothing goes on.
         with suppress(PenstockError):

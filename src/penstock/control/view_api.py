@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 from fastapi import FastAPI, Query
 from fastapi.responses import StreamingResponse
 
 from penstock.control.answer_models import LoginCode
-from penstock.control.answers import operators_answer
+from penstock.control.answers import fragments_answer, operators_answer
 from penstock.control.catalog import Catalog
 from penstock.control.controller import Controller
 from penstock.control.door import CODE_VALID_S, Door
@@ -107,17 +107,46 @@ def _resilience(
     made = {one.operator: one.rows_out_per_s for one in operators_answer(catalog, system)}
 
     def observed(name: str) -> float | None:
-        if name in system.streams:
-            return stream_rate(controller, name, _OBSERVED_S)
-        return made.get(name)
+        if name not in system.streams:
+            return made.get(name)
+        return _read_rate(name) or stream_rate(controller, name, _OBSERVED_S)
 
+    def _read_rate(stream: str) -> float | None:
+        """What those that read this stream alone read of it."""
+        rates = [
+            measured[unit.name].rows_in_per_s
+            for unit in system.units.values()
+            if unit.reads == (stream,) and unit.name in measured
+        ]
+        return max(rates, default=None)
+
+    fragments = fragments_answer(catalog, system)
+    measured = {one.name: one.status for one in fragments if one.status is not None}
     places = {unit.name: unit.node for unit in catalog.units()}
     estimates = controller.estimates()
     return resilience(system, nodes, places, estimates, observed, book, axes)
 
 
-def stream_rate(controller: Controller, stream: str, over_s: float) -> float:
-    """Rows per second that have come into a channel lately."""
-    channel = controller.channel(stream)
-    first = channel.first_since(time.time() - over_s)
-    return sum(manifest.rows for manifest in channel.newer(first)) / over_s
+def stream_rate(controller: Controller, stream: str, over_s: float) -> float | None:
+    """Rows per second that have come into a channel lately; None where that is not known.
+
+    Batches that everybody has read are gone soon: then what is still there counts, from the
+    oldest of them on.
+    """
+    channel, now_s = controller.channel(stream), time.time()
+    first = channel.first_since(now_s - over_s)
+    rows = [manifest.rows for manifest in channel.newer(first)]
+    if not rows:
+        return 0.0
+    if first > min(channel.sequences(), default=first):
+        return sum(rows) / over_s
+    return kept_rate(rows, now_s - channel.committed_s(first))
+
+
+def kept_rate(rows: Sequence[int], age_s: float) -> float | None:
+    """The rate of batches that are kept: the rows that came after the oldest, since it came.
+
+    >>> kept_rate([500, 400, 600], 2.0), kept_rate([500], 2.0)
+    (500.0, None)
+    """
+    return sum(rows[1:]) / age_s if len(rows) > 1 and age_s > 0 else None

@@ -24,6 +24,7 @@ from penstock.lang.builder.steps import Step
 from penstock.lang.deployment.ends import AnySink
 from penstock.lang.deployment.locations import complete_database
 from penstock.lang.deployment.outside import computed_time, is_column_name, with_time
+from penstock.lang.notebook import html_code, html_heading, html_table
 from penstock.lang.sql import parse_expression
 from penstock.model.durations import duration_us
 from penstock.model.engines import EngineName, JoinWay, checked_engine
@@ -280,6 +281,19 @@ class Flow:
 
     def __repr__(self) -> str:
         return f"<Flow {self}>"
+
+    def _repr_html_(self) -> str:
+        """Columns and SQL, for notebooks."""
+        columns = ((field.name, field.type) for field in self.schema)
+        told = f"event time {self.event_time}" if self.event_time else "no event time"
+        is_outside = isinstance(self.made_by, Stream)
+        return "".join(
+            (
+                html_heading(self.stream, told),
+                html_table(("column", "type"), columns),
+                "" if is_outside else html_code(self.sql()),
+            )
+        )
 
     def _label(self, kind: str) -> str:
         """A name for the time being; of the nearest flow with a name, for people to recognise."""

@@ -81,6 +81,30 @@ export function DropDialog({ name, onClose }) {
   </${Dialog}>`;
 }
 
+const POLICIES = "/api/balance";
+
+/** How the system is balanced, and a change of it. */
+export function BalanceDialog({ onClose }) {
+  const [now, setNow] = useState(null);
+  const [policy, setPolicy] = useState("");
+  const [every, setEvery] = useState("");
+  const { error, busy, run } = useDoing(onClose);
+  useEffect(() => { api(POLICIES).then((found) => { setNow(found); setPolicy(found.policy); }, () => {}); }, []);
+  const settings = every.trim() ? { every: every.trim() } : {};
+  const go = () => run(() => api(POLICIES, { method: "PUT", json: { policy: policy.trim(), settings } }));
+  return html`<${Dialog} title="Balance" onClose=${onClose}>
+    <p>${now ? `Now: ${now.text}.` : "…"}</p>
+    <label>Policy <input id="balance-policy" autocomplete="off" value=${policy} onInput=${(e) => setPolicy(e.target.value)} /></label>
+    <label>Decide every <input id="balance-every" autocomplete="off" placeholder="as usual" size="8" value=${every} onInput=${(e) => setEvery(e.target.value)} /></label>
+    <p>What will happen: ${policy.trim() === "off" ? "nothing moves by itself any more; moves under way are finished" : `from now on ${policy || "the policy"} decides which fragments move, with its usual settings but for these`}.
+      It holds until somebody says otherwise, whatever files submitted later say.</p>
+    <code class="command">penstock balance ${policy}${every.trim() ? ` every=${every.trim()}` : ""}</code>
+    <${ErrorText} error=${error} />
+    <footer><button onClick=${onClose}>Cancel</button>
+      <button class="primary" id="balance-confirm" disabled=${busy || !policy.trim()} onClick=${go}>Balance so</button></footer>
+  </${Dialog}>`;
+}
+
 const NAMED = 12;
 
 /** What a query can read, the streams from outside first. */

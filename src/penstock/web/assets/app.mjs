@@ -1,7 +1,7 @@
 // The page: where one is, what is open, and whether the controller answers.
 import { html, render, useEffect, useState } from "./lib.mjs";
 import { follow, useStore } from "./store.mjs";
-import { DropDialog, MoveDialog, SubmitDialog } from "./actions.mjs";
+import { BalanceDialog, DropDialog, MoveDialog, SubmitDialog } from "./actions.mjs";
 import { Overview } from "./overview.mjs";
 import { GraphPage } from "./graph.mjs";
 import { Moves } from "./moves.mjs";
@@ -60,6 +60,7 @@ function App() {
     move: (fragment, node) => setOpen({ kind: "move", fragment, node }),
     drop: (name) => setOpen({ kind: "drop", name }),
     submit: () => setOpen({ kind: "submit" }),
+    balance: () => setOpen({ kind: "balance" }),
   };
   const Page = PAGES.find(([name]) => name === page)[2];
   useEffect(() => {
@@ -82,6 +83,7 @@ function App() {
     <main id="main" tabindex="-1">${view ? html`<${Page} key=${page} rest=${rest} act=${act} />` : html`<p class="empty">${LINKS[link]}</p>`}</main>
     ${open?.kind === "move" ? html`<${MoveDialog} ...${open} onClose=${close} />` : null}
     ${open?.kind === "drop" ? html`<${DropDialog} ...${open} onClose=${close} />` : null}
+    ${open?.kind === "balance" ? html`<${BalanceDialog} onClose=${close} />` : null}
     ${open?.kind === "submit" ? html`<${SubmitDialog} onClose=${close} />` : null}`;
 }
 

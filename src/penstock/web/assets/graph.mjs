@@ -43,8 +43,9 @@ function Unit({ unit, box, fragment, isChosen, isDim, choose }) {
     <rect width=${box.width} height=${box.height} rx="7" />
     <circle class="lamp" cx="14" cy="17" r="4" /><text x="25" y="21" class="name">${short(unit.name, 20)}</text>
     <text x="11" y="38" class="small">${told}</text>
-    ${share ? html`<rect class="track" x="10" y="44" width=${width} height="4" rx="2" /><rect class="busy" x="10" y="44" width=${width * share.busy} height="4" rx="2" />
-      <rect class="held" x=${10 + width * share.busy} y="44" width=${width * share.held} height="4" />` : null}
+    ${unit.operators.length ? html`<text x="11" y="52" class="small kinds">${short(unit.operators.map((one) => one.kind).join(" → "), 28)}</text>` : null}
+    ${share ? html`<rect class="track" x="10" y="59" width=${width} height="4" rx="2" /><rect class="busy" x="10" y="59" width=${width * share.busy} height="4" rx="2" />
+      <rect class="held" x=${10 + width * share.busy} y="59" width=${width * share.held} height="4" />` : null}
   </g>`;
 }
 
@@ -75,6 +76,7 @@ export function GraphPage({ rest, act }) {
   const units = graph.map((unit) => ({ name: unit.name, node: fragments.get(unit.name)?.node || "nowhere yet" }));
   const edges = useMemo(() => graph.flatMap((unit) => unit.reads.filter((stream) => makers.has(stream)).map((stream) => ({ from: makers.get(stream), to: unit.name, stream }))), [graph]);
   const found = useLayout(units, edges);
+  const inputs = useMemo(() => new Map(graph.map((unit) => [unit.name, unit.reads.length])), [graph]);
   const queries = [...new Set(graph.flatMap((unit) => unit.queries))].sort();
   const lit = useMemo(() => behind(graph, makers, followed), [graph, followed]);
   if (!graph.length) return html`<section class="card"><h2>Graph</h2><${Empty}>Nothing runs yet.</${Empty}></section>`;
@@ -88,15 +90,22 @@ export function GraphPage({ rest, act }) {
     <div class="canvas" ref=${canvas}>${found ? html`<svg width=${found.width * zoom} height=${found.height * zoom} viewBox=${`0 0 ${found.width} ${found.height}`} role="group" aria-label="Fragments and the streams between them">
       <defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0,0L8,4L0,8z" /></marker></defs>
       ${found.nodes.map((node) => html`<g key=${node.name} class="node-box"><rect x=${node.x} y=${node.y} width=${node.width} height=${node.height} rx="10" /><text x=${node.x + 10} y=${node.y + 13}>${node.name}</text></g>`)}
-      ${edges.map((edge, at) => isDrawn(edge) && found.boxes[edge.from] && found.boxes[edge.to] && found.paths[at] && html`<${Edge} key=${`${edge.from} ${edge.to} ${edge.stream}`} path=${found.paths[at]} from=${found.boxes[edge.from]} to=${found.boxes[edge.to]} reader=${fragments.get(edge.to)} isDim=${lit && !(lit.has(edge.from) && lit.has(edge.to))} />`)}
+      ${edges.map((edge, at) => isDrawn(edge) && found.boxes[edge.from] && found.boxes[edge.to] && found.paths[at] && html`<${Edge} key=${`${edge.from} ${edge.to} ${edge.stream}`} path=${found.paths[at]} from=${found.boxes[edge.from]} to=${found.boxes[edge.to]} reader=${fragments.get(edge.to)} maker=${fragments.get(edge.from)} isAlone=${inputs.get(edge.to) === 1} isDim=${lit && !(lit.has(edge.from) && lit.has(edge.to))} />`)}
       ${graph.map((one) => found.boxes[one.name] && html`<${Unit} key=${one.name} unit=${one} box=${found.boxes[one.name]} fragment=${fragments.get(one.name)} isChosen=${one.name === chosen} isDim=${lit && !lit.has(one.name)} choose=${() => setChosen(one.name === chosen ? null : one.name)} />`)}
     </svg>` : html`<p class="empty">Laying out…</p>`}</div></section>
     <${Side} unit=${unit} fragment=${unit && fragments.get(unit.name)} act=${act} graph=${graph} /></div>`;
 }
 
-function Edge({ path, from, to, reader, isDim }) {
-  const measured = reader?.measured || {}, unread = measured.backlog_rows || 0;
-  const told = `${count(measured.rows_in_per_s)}/s${unread ? ` · ${count(unread)} unread` : ""}`;
+/** Rows per second on an edge: as they are read by one that reads nothing else, else as they are given. */
+function edgeRate(maker, reader, isAlone) {
+  if (isAlone || maker?.kind === "intake") return isAlone ? reader?.measured.rows_in_per_s : null;
+  const made = maker?.measured || {};
+  return made.rows_in_per_s == null || made.selectivity == null ? null : made.rows_in_per_s * made.selectivity;
+}
+
+function Edge({ path, from, to, reader, maker, isAlone, isDim }) {
+  const measured = reader?.measured || {}, unread = (isAlone && measured.backlog_rows) || 0;
+  const told = `${count(edgeRate(maker, reader, isAlone))}/s${unread ? ` · ${count(unread)} unread` : ""}`;
   return html`<g class=${`edge${isDim ? " dim" : ""}${unread > 10 * (measured.rows_in_per_s || 1e9) ? " behind" : ""}`}>
     <path d=${curve(from, to, path.points)} marker-end="url(#tip)" /><text x=${path.x} y=${path.y - 3}>${told}</text></g>`;
 }

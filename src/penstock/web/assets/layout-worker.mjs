@@ -1,7 +1,7 @@
 // Where boxes and edges go: takes a while for hundreds of them, so it is done beside the page.
 import { Graph, layout } from "./vendor/dagre.mjs";
 
-const WIDTH = 178, HEIGHT = 54, HEAD = 12;
+const WIDTH = 178, HEIGHT = 70, HEAD = 24, MARGIN = 24, LANES = 16, APART = 12;
 
 const MANY = 40, COLUMNS = 2, GAP = 10, ACROSS = 4;
 
@@ -32,28 +32,39 @@ function packed(units, edges) {
   return { boxes, nodes, paths, width: ACROSS * (wide + 2 * GAP), height: Math.max(...heights), many: true };
 }
 
+/** A lane for each node, from left to right as rows flow: boxes of nodes never overlap. */
 function layered(units, edges) {
-  const graph = new Graph({ compound: true, multigraph: true });
-  graph.setGraph({ rankdir: "LR", nodesep: 34, ranksep: 64, edgesep: 10, marginx: 14, marginy: 22, ranker: "tight-tree" });
+  const graph = new Graph({ multigraph: true });
+  graph.setGraph({ rankdir: "LR", nodesep: 20, ranksep: 90, marginx: MARGIN, ranker: "tight-tree" });
   graph.setDefaultEdgeLabel(() => ({}));
-  for (const node of new Set(units.map((unit) => unit.node))) graph.setNode(`node ${node}`, { label: node });
-  for (const unit of units) {
-    graph.setNode(unit.name, { width: WIDTH, height: HEIGHT });
-    graph.setParent(unit.name, `node ${unit.node}`);
-  }
-  edges.forEach((edge, at) => graph.setEdge(edge.from, edge.to, { width: 64, height: 14, labelpos: "c" }, String(at)));
+  for (const unit of units) graph.setNode(unit.name, { width: WIDTH, height: HEIGHT });
+  edges.forEach((edge, at) => graph.setEdge(edge.from, edge.to, {}, String(at)));
   layout(graph);
-  const boxes = {}, nodes = [];
-  for (const name of graph.nodes()) {
-    const { x, y, width, height, label } = graph.node(name);
-    const box = { x: x - width / 2, y: y - height / 2, width, height };
-    if (label === undefined) boxes[name] = box;
-    else nodes.push({ name: label, ...box, y: box.y - HEAD, height: box.height + HEAD });
+  const width = graph.graph().width + MARGIN, boxes = {}, nodes = [];
+  let top = MARGIN;
+  for (const name of [...new Set(units.map((unit) => unit.node))].sort()) {
+    const members = units.filter((unit) => unit.node === name).map((unit) => unit.name);
+    const columns = new Map();
+    for (const member of members) {
+      const { x } = graph.node(member);
+      columns.set(x, [...(columns.get(x) || []), member]);
+    }
+    const tallest = Math.max(...[...columns.values()].map((column) => column.length));
+    for (const [x, column] of columns) {
+      column.sort((a, b) => graph.node(a).y - graph.node(b).y);
+      column.forEach((member, at) => {
+        boxes[member] = { x: x - WIDTH / 2, y: top + HEAD + at * (HEIGHT + APART), width: WIDTH, height: HEIGHT };
+      });
+    }
+    const height = HEAD + tallest * (HEIGHT + APART);
+    nodes.push({ name, x: MARGIN / 2, y: top, width: width - MARGIN, height });
+    top += height + LANES;
   }
-  const paths = edges.map((edge, at) => {
-    const { points, x, y } = graph.edge(edge.from, edge.to, String(at));
-    return { points, x, y };
+  const paths = edges.map(({ from, to }) => {
+    const [a, b] = [boxes[from], boxes[to]];
+    // Nearer to where it arrives: where several begin at one box they would cover each other.
+    const part = 0.68;
+    return { points: [], x: a.x + a.width + part * (b.x - a.x - a.width), y: a.y + part * part * (3 - 2 * part) * (b.y - a.y) + HEIGHT / 2 };
   });
-  const { width, height } = graph.graph();
-  return { boxes, nodes, paths, width, height, many: false };
+  return { boxes, nodes, paths, width, height: top, many: false };
 }

@@ -41,7 +41,7 @@ function Numbers({ of }) {
     ${considered.length ? html`<h3>Considered, by load in cores</h3><p class="muted">${considered.map(([name, load]) => `${name} ${load}`).join(" · ")}</p>` : null}`;
 }
 
-export function Moves() {
+export function Moves({ act }) {
   const { view } = useStore();
   const [moves, setMoves] = useState([]);
   const [chosen, setChosen] = useState(null);
@@ -51,8 +51,8 @@ export function Moves() {
   const shown = [...moves].reverse();
   const most = Math.max(1, ...shown.slice(0, 60).map((move) => phases(move, nowS).reduce((sum, one) => sum + one.s, 0)));
   const one = moves.find((move) => move.id === chosen) || shown[0];
-  if (!shown.length) return html`<section class="card"><h2>Moves</h2><${Empty}>Nothing has been moved yet. <code>penstock move FRAGMENT NODE</code>, or the button on the graph.</${Empty}></section>`;
-  return html`<div class="grid two"><section class="card"><h2>Moves <small>${shown.length}</small></h2>
+  if (!shown.length) return html`<section class="card"><h2>Moves</h2><${Empty}>Nothing has been moved yet. <code>penstock move FRAGMENT NODE</code>, or the button on the graph.</${Empty}><p><button id="balance" onClick=${act.balance}>Balance…</button></p></section>`;
+  return html`<div class="grid two"><section class="card"><div class="toolbar"><h2>Moves <small>${shown.length}</small></h2><button class="small" id="balance" onClick=${act.balance}>Balance…</button></div>
     <p class="keys"><i class="phase rehearsed"></i>rehearsed, while it goes on <i class="phase silence"></i>silence <i class="phase release"></i>let go <i class="phase take_over"></i>state read <i class="phase start"></i>started <i class="phase first_batch"></i>first batch</p>
     <ol class="bars">${shown.slice(0, 60).map((move) => html`<${Bar} key=${move.id} move=${move} nowS=${nowS} most=${most} chosen=${move === one} choose=${() => setChosen(move.id)} />`)}</ol></section>
     <section class="card" aria-live="polite"><h2>Move ${one.id}: ${one.unit}</h2>

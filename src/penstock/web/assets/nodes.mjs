@@ -3,6 +3,7 @@ import { Meter, Shares, State, bytes, count, html, percent } from "./lib.mjs";
 import { shares, useStore } from "./store.mjs";
 import { Lines } from "./charts.mjs";
 import { Broadcasts } from "./devices.mjs";
+import { Joins, Tree } from "./joins.mjs";
 
 function One({ node, act, isChosen }) {
   const { view, nodes } = useStore();
@@ -24,5 +25,5 @@ export function Nodes({ rest, act }) {
   const { view } = useStore();
   const chosen = rest[0] || view.nodes[0]?.name;
   const order = [...view.nodes].sort((a, b) => (b.name === chosen) - (a.name === chosen));
-  return html`<div class="grid two">${(view.nodes.length > 4 ? order : view.nodes).map((node) => html`<${One} key=${node.name} node=${node} act=${act} isChosen=${node.name === chosen || view.nodes.length <= 4} />`)}<${Broadcasts} /></div>`;
+  return html`<div class="grid two"><${Tree} />${(view.nodes.length > 4 ? order : view.nodes).map((node) => html`<${One} key=${node.name} node=${node} act=${act} isChosen=${node.name === chosen || view.nodes.length <= 4} />`)}<${Joins} /><${Broadcasts} /></div>`;
 }

@@ -1,6 +1,6 @@
 // Queries and streams: what they are, how they do, their rows, and rows that could not be used.
-import { Empty, State, api, clock, count, html, path, seconds, useEffect, useRef, useState } from "./lib.mjs";
-import { useStore } from "./store.mjs";
+import { Empty, State, api, clock, count, html, path, percent, seconds, useEffect, useRef, useState } from "./lib.mjs";
+import { store, useStore } from "./store.mjs";
 import { Lines } from "./charts.mjs";
 
 const ROWS = 40;
@@ -52,6 +52,13 @@ function Letters({ stream, aside }) {
       <tr key=${at}><td>${one.kind || ""}</td><td>${one.reason}</td><td><code>${typeof one.row === "string" ? one.row : JSON.stringify(one.row ?? one)}</code></td></tr>`)}</tbody></table></div></section>`;
 }
 
+/** A fragment's part of the processor time of all. */
+function costShare(name) {
+  const spent = store.view.fragments.filter((one) => one.kind === "fragment").map((one) => [one.name, one.measured.cpu_ms || 0]);
+  const total = spent.reduce((sum, [, ms]) => sum + ms, 0);
+  return total ? (spent.find(([one]) => one === name)?.[1] ?? 0) / total : null;
+}
+
 function Facts({ stream, fragment, nowS }) {
   const measured = fragment?.measured || {};
   const gap = measured.watermark_ms == null ? null : nowS - measured.watermark_ms / 1000;
@@ -61,6 +68,7 @@ function Facts({ stream, fragment, nowS }) {
     <div><dt>watermark</dt><dd>${gap === null ? "–" : html`${seconds(gap)} behind the clock <small>${new Date(measured.watermark_ms).toISOString().replace("T", " ").slice(0, 19)} UTC</small>`}</dd></div>
     <div><dt>rows in</dt><dd>${count(measured.rows_in)} <small>${count(measured.rows_in_per_s)}/s</small></dd></div><div><dt>rows out</dt><dd>${count(measured.rows_out)} <small>${measured.selectivity == null ? "" : `${measured.selectivity.toPrecision(2)} for each in`}</small></dd></div>
     <div><dt>state rows</dt><dd>${count(measured.state_rows)}</dd></div><div><dt>unread</dt><dd>${count(measured.backlog_rows)}</dd></div>
+    <div><dt>cost</dt><dd>${percent(costShare(fragment?.name))} <small>of all processor time${measured.cost_us == null ? "" : `, ${measured.cost_us.toFixed(1)} µs a row`}</small></dd></div>
     <div><dt>restarts</dt><dd>${fragment?.restarts ?? "–"}</dd></div><div><dt>goes to</dt><dd>${stream.queries.map((one) => one.sink).join(", ") || "others"}</dd></div>
     <div><dt>read by</dt><dd>${stream.read_by.join(", ") || "nobody here"}</dd></div></dl>`;
 }

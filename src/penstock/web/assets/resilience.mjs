@@ -1,5 +1,5 @@
 // How much bursting the placement takes: its feasible set, where the rates are, and rivals.
-import { Empty, api, count, html, percent, useEffect, useRef, useState } from "./lib.mjs";
+import { Empty, Meter, api, count, html, percent, useEffect, useRef, useState } from "./lib.mjs";
 import { useStore } from "./store.mjs";
 
 const W = 560, H = 400, LEFT = 62, BOTTOM = 40, TOP = 12, RIGHT = 14;
@@ -31,6 +31,13 @@ function Rises({ found }) {
       <td class="n">${one.most_per_s && one.rate_per_s ? `${count(one.most_per_s / one.rate_per_s)}×` : "–"}</td><td>${one.first_full || "–"}</td></tr>`)}</tbody></table>`;
 }
 
+/** Where one stream makes all the load there is no plane to cut: how far it is on its way. */
+function OnlyRate({ of }) {
+  const share = of.most_per_s ? Math.min(1, of.rate_per_s / of.most_per_s) : 0;
+  return html`<p>Only one stream, <b>${of.variable}</b>, makes load: ${count(of.rate_per_s)} rows/s now${of.most_per_s ? html`, and up to <b>${count(of.most_per_s)}</b> until ${of.first_full} is full` : ""}.</p>
+    <${Meter} share=${share} label=${`${of.variable}: how far it is to what fits`} />`;
+}
+
 export function ResiliencePage() {
   const { view } = useStore();
   const [found, setFound] = useState(null);
@@ -59,7 +66,7 @@ export function ResiliencePage() {
       ${current.volume === null ? html`<p>Of all rate mixes these nodes could serve at all, how many this placement does is not known: ${found.streams.length} streams are more than can be integrated.</p>` : html`<p><b class="large">${percent(current.volume)}</b>${current.error ? html` <small>± ${(100 * current.error).toPrecision(1)} %</small>` : null} of all rate mixes these nodes could serve at all are served by the placement <em>${current.plan}</em>, without moving anything.</p>`}
       ${found.x !== found.y ? html`<div class="toolbar"><label>Across <select id="axis-x" value=${found.x} onChange=${(e) => choose(0, e.target.value)}>${found.streams.map((one) => html`<option key=${one.variable} value=${one.variable}>${one.variable}</option>`)}</select></label>
         <label>Up <select id="axis-y" value=${found.y} onChange=${(e) => choose(1, e.target.value)}>${found.streams.map((one) => html`<option key=${one.variable} value=${one.variable}>${one.variable}</option>`)}</select></label></div>
-      <${Cut} found=${found} shown=${shown} trail=${trail.current} />` : html`<p class="muted">Only one stream, ${found.x}, makes load: there is nothing to cut through.</p>`}
+      <${Cut} found=${found} shown=${shown} trail=${trail.current} />` : html`<${OnlyRate} of=${found.streams[0]} />`}
       <p class="keys"><i class="current"></i>as it runs <i class="ideal"></i>no plan can take more <i class="now"></i>now</p></section>
     <section class="card"><h2>How far each stream could rise alone</h2><div class="scroll rises"><${Rises} found=${found} /></div>
       <h2 class="apart">Rivals</h2><table><thead><tr><th>plan</th><th class="n">of ideal</th><th>puts</th></tr></thead><tbody>${others.map((plan, n) => html`<tr key=${plan.plan}><td class="nowrap"><label><input type="checkbox" checked=${rivals.has(plan.plan)} onChange=${() => toggle(plan.plan)} /> <i class=${`dot s${((n + 1) % 8) + 1}`}></i> ${plan.plan}</label></td>
