@@ -57,6 +57,7 @@ def test_the_walk_is_complete(api: Api) -> None:
         ("GET", "/api/system"),
         ("GET", "/api/nodes"),
         ("GET", "/api/devices"),
+        ("GET", "/api/negotiations"),
         ("GET", "/api/nodes/{name}/series"),
         ("GET", "/api/devices"),
         ("GET", "/api/set_aside"),

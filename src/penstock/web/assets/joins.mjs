@@ -1,5 +1,5 @@
 // Joins in parts: a heat map of their groups by node, by how much each part holds.
-import { api, bytes, count, html, percent, useEffect, useState } from "./lib.mjs";
+import { api, bytes, clock, count, html, percent, useEffect, useState } from "./lib.mjs";
 import { useStore } from "./store.mjs";
 
 const STEPS = 5;
@@ -34,12 +34,17 @@ export function Joins() {
 /** The nodes below their parents, with what they use; nothing where they form no tree. */
 export function Tree() {
   const { view } = useStore();
-  if (!view.nodes.some((node) => node.parent)) return null;
+  const [negotiations, setNegotiations] = useState([]);
+  const isTree = view.nodes.some((node) => node.parent);
+  const turn = Math.floor(view.at_s / 3);
+  useEffect(() => { if (isTree) api("/api/negotiations?last=12").then(setNegotiations, () => {}); }, [turn, isTree]);
+  if (!isTree) return null;
   const below = (parent) => {
     const mine = view.nodes.filter((node) => (node.parent || null) === parent);
     return mine.length ? html`<ul>${mine.map((node) => html`<li key=${node.name}><a href=${`#/nodes/${encodeURIComponent(node.name)}`}>${node.name}</a>
       ${node.state === "up" ? html` <b class=${node.utilisation >= 0.85 ? "late" : ""}>${percent(node.utilisation)}</b>` : html` <span class="late">${node.state}</span>`}
       <small> ${node.runs.join(", ")}</small>${below(node.name)}</li>`)}</ul>` : null;
   };
-  return html`<section class="card wide tree"><h2>Tree <small>a node speaks with those beside it</small></h2>${below(null)}</section>`;
+  return html`<section class="card wide tree"><h2>Tree <small>a node speaks with those beside it</small></h2>${below(null)}
+    ${negotiations.length ? html`<h3>What neighbours said to each other</h3><ol class="events">${[...negotiations].reverse().map((one) => html`<li key=${one.name}><time>${clock(one.at_s)}</time> <b>${one.node}</b> ${one.kind}: ${one.text}</li>`)}</ol>` : null}</section>`;
 }
