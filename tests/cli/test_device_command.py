@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from typer.testing import CliRunner
@@ -38,6 +39,24 @@ def test_a_system_without_a_station(tmp_path: Path) -> None:
     arguments = ["device", "--query", "q", "--home", str(home), "--patience", "0.1"]
     told = CliRunner().invoke(app, arguments)
     assert "nobody in" in str(told.exception) and "broadcasts q" in str(told.exception)
+
+
+def test_what_cannot_be_cut_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    path = tmp_path / "d.yaml"
+    path.write_text(
+        """
+broadcast: {organisation: indexed, bandwidth: 125000}
+devices:
+  anna: {speed: 1.0e9, processing_power: 0.5, receiving_power: 1.0, queries: [q]}
+streams:
+  readings: {source: {generate: meters, homes: 40, days: 1}, lateness: 2min}
+queries:
+  q: {device: {cut: 0}, sql: SELECT upper(home) AS h FROM readings}
+"""
+    )
+    with patch("penstock.control.launch.bring_up", side_effect=AssertionError("started")):
+        told = CliRunner().invoke(app, ["run", str(path)])
+    assert "DuckDB does not compute upper(`home`) exactly as Spark does" in str(told.exception)
 
 
 def test_a_query_that_nobody_broadcasts(tmp_path: Path) -> None:

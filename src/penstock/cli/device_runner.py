@@ -29,8 +29,10 @@ def run_for_devices(
     """Runs it until everything has been broadcast, its time is up, or somebody asks."""
     from penstock.control.home import Home
     from penstock.control.launch import bring_down, bring_up
+    from penstock.device.splitting import served
     from penstock.model.network import NodeSpec
 
+    served(deployment)  # What cannot be cut is refused before anything is started.
     beside = request.file.parent / ".penstock" / deployment.name
     home = Home((request.state or beside).absolute() / SYSTEM)
     if request.fresh:
