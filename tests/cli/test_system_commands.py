@@ -12,7 +12,13 @@ from typer.testing import CliRunner
 
 from penstock.cli import following_commands, printing, system_commands
 from penstock.cli.main import app
-from penstock.control.answer_models import MoveAnswer, NodeAnswer, QueryAnswer, SubmittedAnswer
+from penstock.control.answer_models import (
+    FragmentAnswer,
+    MoveAnswer,
+    NodeAnswer,
+    QueryAnswer,
+    SubmittedAnswer,
+)
 from penstock.control.records import EventRecord
 
 EVENTS = [
@@ -56,6 +62,9 @@ class ToyClient:
 
     def queries(self) -> Any:
         return self._told("queries", list[QueryAnswer])
+
+    def fragments(self) -> Any:
+        return self._told("fragments", list[FragmentAnswer])
 
     def nodes(self) -> Any:
         return self._told("nodes", list[NodeAnswer])
@@ -185,3 +194,30 @@ def test_explaining_a_move_takes_its_word_and_a_number(tmp_path: Any) -> None:
         done = CliRunner().invoke(app, arguments)
         assert text in str(done.exception)
         assert getattr(done.exception, "exit_code", None) == 2
+
+
+def test_results_against_their_limits(said: Callable[..., str]) -> None:
+    told = {
+        "name": "peaks",
+        "kind": "fragment",
+        "node": "a",
+        "belongs": "a",
+        "state": "running",
+        "notes": [],
+        "limit_s": 5.0,
+        "late": True,
+        "epoch": 1,
+        "error": "",
+        "restarts": 2,
+        "restarts_at_most": 3,
+        "since": None,
+        "untimed": False,
+        "measured": {},
+        "limit_share": 1.2,
+        "watermark_gap_s": 1234.5,
+        "cpu_share": 0.75,
+    }
+    unknown = {**told, "name": "q", "limit_share": None, "watermark_gap_s": None, "cpu_share": None}
+    lines = said("status --queries", fragments=[told, unknown]).splitlines()
+    assert lines[1].split() == ["peaks", "running", "5", "s", "120%", "1,234.5", "s", "75%", "2"]
+    assert lines[2].split() == ["q", "running", "5", "s", "2"]

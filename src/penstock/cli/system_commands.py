@@ -319,6 +319,12 @@ def status(
     joins: Annotated[
         bool, typer.Option("--joins", help="Show the parts of joins and their groups instead.")
     ] = False,
+    queries: Annotated[
+        bool,
+        typer.Option(
+            "--queries", help="Show results against their limits and the clock, and what they cost."
+        ),
+    ] = False,
     watch: Annotated[
         bool, typer.Option("--watch", "-w", help="Show it anew every second, until Ctrl-C.")
     ] = False,
@@ -327,7 +333,10 @@ def status(
 ) -> None:
     """Show how every fragment is doing, and the latest moves."""
     if watch:
-        watched(lambda: status(operators, devices, tree, joins, home=home, json=json))
+        watched(lambda: status(operators, devices, tree, joins, queries, home=home, json=json))
+        return
+    if queries:
+        _standing_status(connected(home), json)
         return
     if tree:
         _tree_status(connected(home), json)
@@ -403,6 +412,31 @@ def _device_status(client: Client, json: bool) -> None:
         return
     for text in device_lines(found):
         print_line(text)
+
+
+def _standing_status(client: Client, json: bool) -> None:
+    found = [one for one in client.fragments() if one.kind == "fragment"]
+    if json:
+        print_json(found)
+        return
+    rows = [
+        (
+            one.name,
+            one.state,
+            "" if one.limit_s is None else f"{one.limit_s:g} s",
+            _percent(one.limit_share),
+            "" if one.watermark_gap_s is None else f"{one.watermark_gap_s:,.1f} s",
+            _percent(one.cpu_share),
+            str(one.restarts),
+        )
+        for one in found
+    ]
+    heads = ("fragment", "state", "limit", "used", "watermark behind", "of all cpu", "restarts")
+    print_table(heads, rows, _NOTHING)
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{share:.0%}"
 
 
 def _tree_status(client: Client, json: bool) -> None:

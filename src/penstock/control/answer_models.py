@@ -138,7 +138,8 @@ class FragmentAnswer(ApiModel):
     """A fragment or an intake: where it is, how it does, what was last measured.
 
     ``belongs`` is the node it goes back to, ``limit_s`` how long its results may take, ``late``
-    whether they take longer.
+    whether they take longer, ``limit_share`` how much of that they take. ``watermark_gap_s`` is how
+    far its watermark is behind the clock, ``cpu_share`` its part of the processor time of all.
     """
 
     name: str
@@ -156,6 +157,9 @@ class FragmentAnswer(ApiModel):
     since: str | None
     untimed: bool
     measured: UnitSample | Unmeasured
+    limit_share: float | None = None
+    watermark_gap_s: float | None = None
+    cpu_share: float | None = None
 
     @property
     def status(self) -> FragmentStatus | None:

@@ -26,6 +26,7 @@ from penstock.control.metrics import SystemMetrics
 from penstock.control.negotiation_story import NEGOTIATION
 from penstock.control.notes import is_waiting_for_node, place_notes
 from penstock.control.records import UNREADABLE, Contact, MoveRecord, NodeRecord, UnitRecord
+from penstock.control.standing import with_standing
 from penstock.control.system import System, Unit
 from penstock.control.system_balance import balance_answer
 from penstock.control.unreadable import unreadable_units
@@ -110,12 +111,13 @@ def fragments_answer(
     unreadable = unreadable_units(system, set_aside)
     found = _fragments(catalog, system, wanted, unreadable)
     missed = misses(found, nodes_answer(catalog), wanted)
-    return [
+    told = [
         fragment.model_copy(update={"late": True, "notes": [*fragment.notes, miss.text]})
         if (miss := missed.get(fragment.name)) is not None
         else fragment
         for fragment in found
     ]
+    return with_standing(told, time.time())
 
 
 def _wanted(unit: Unit) -> Wanted:
