@@ -36,6 +36,7 @@ _FRAGMENT_HELP = {
     "rows_in_per_s": "Rows read in a second.",
     "rows_out": "Rows given since it first started, each once.",
     "selectivity": "Rows out for a row in.",
+    "state_bytes": "Memory that its state takes.",
     "state_rows": "Rows of its state.",
     "waiting_s": "Age of the oldest row that no finished batch has taken up.",
     "watermark_ms": "Its watermark: event time since 1970.",
