@@ -12,6 +12,7 @@ from penstock.balance.settings import BalanceSettings
 from penstock.control.answer_models import MoveAnswer
 from penstock.control.records import MoveRecord
 from penstock.feeds.rates import known_rates
+from penstock.kernels.engine_choice import light_fragments
 from penstock.lang.deployment import parse_deployment
 from penstock.model.measurements import FragmentStatus
 from penstock.model.settings import settings_of
@@ -20,22 +21,55 @@ from penstock.place.rhythm import round_us
 from penstock.studies import live_bursts, live_tree, prediction, traffic
 from penstock.studies.live_system import Delivered, Look, Watched
 from penstock.studies.recording import Stretch, write_packets
+from penstock.studies.report import Table
 
 
 def test_the_rates_of_traffic_are_known(tmp_path: Path) -> None:
-    traffic.write_substreams(tmp_path, [0.1], 3)
-    text = traffic.deployment(tmp_path, "rod", 0.1)
+    traffic.SMALL.write(tmp_path, 0.1, 3)
+    text = traffic.SMALL.deployment(tmp_path, "rod", 0.1)
     known = known_rates(parse_deployment(text, "traffic", tmp_path).network)
-    assert known == {name: pytest.approx(traffic.RATE_PER_S / 10, rel=0.2) for name in known}
+    assert known == {name: pytest.approx(600, rel=0.2) for name in known}
     assert len(known) == 3
+
+
+@pytest.mark.parametrize("run", range(traffic._RUNS))
+def test_every_run_has_stretches_of_its_own(run: int) -> None:
+    needed_s = int(traffic._WARM_S + traffic._MEASURED_S) + traffic._SPARE_S
+    for stretch in traffic.FULL.substreams:
+        moved = Stretch(stretch.log, stretch.start_s + run * traffic._STRETCH_S)
+        assert sum(moved.rates_per_s(needed_s, 1_000.0)) == pytest.approx(
+            1_000 * needed_s, rel=0.01
+        )
+
+
+def test_the_source_s_experiment_is_160_light_aggregates_over_ten_streams(tmp_path: Path) -> None:
+    text = traffic.FULL.deployment(tmp_path, "rod", 1.0)
+    network = parse_deployment(text, "traffic", tmp_path).network
+    fragments = fuse(network)
+    assert (len(fragments), len(network.streams), traffic.FULL.nodes) == (160, 10, 5)
+    assert len(light_fragments(network, fragments)) == 160
+
+
+def test_overload_points_and_how_sure_they_are() -> None:
+    def rows(run: int, strategy: str, overloaded: list[int]) -> list[tuple[object, ...]]:
+        return [(run, strategy, float(at), 0, 0, 0, 0, 1, 1, one)
+                for at, one in enumerate(overloaded, 1)]  # fmt: skip
+
+    table = Table("traffic", traffic._COLUMNS, tuple(
+        row for run in (0, 1)
+        for row in (*rows(run, "rod", [0, 0, 0, 1]), *rows(run, "random", [0, 1, 0][: 2 + run]))
+    ))  # type: ignore[arg-type]  # fmt: skip
+    (found,) = traffic._findings(table)
+    assert (found.ours, found.agrees) == (3.0, True)
+    assert found.note == "random: 1; rod takes 2 ± 0 more"
 
 
 @pytest.mark.parametrize("strategy", traffic.STRATEGIES)
 def test_traffic_is_one_fragment_a_query(tmp_path: Path, strategy: str) -> None:
-    text = traffic.deployment(tmp_path, strategy, 2.0)
+    text = traffic.FULL.deployment(tmp_path, strategy, 2.0)
     network = parse_deployment(text, "traffic", tmp_path).network
     fragments = fuse(network)
-    assert sorted(fragment.name for fragment in fragments) == sorted(traffic.query_names())
+    assert sorted(fragment.name for fragment in fragments) == sorted(traffic.FULL.query_names())
     assert {round_us(network, fragment, 1) for fragment in fragments} == {traffic.ROUND_S * 1e6}
 
 
@@ -119,7 +153,7 @@ def test_the_simulator_uses_what_was_measured() -> None:
 
 
 def test_on_a_full_node_fragments_fall_behind() -> None:
-    names = traffic.query_names(prediction.AGGREGATES)
+    names = prediction.TRAFFIC.query_names()
     costs = dict.fromkeys(names, prediction.Cost(0.0, 0.001))
     nodes = dict.fromkeys(names[1:], "n2") | {names[0]: "n1"}
     assert prediction.taken_per_s(costs, nodes, 10) == pytest.approx(10 * len(names))

@@ -18,13 +18,18 @@ from penstock.studies.figures import Figure
 from penstock.studies.live_system import LiveSystem, Watched
 from penstock.studies.report import Row, Runner, Say, StudyReport, Table, Value, within
 from penstock.studies.running import one_by_one
-from penstock.studies.traffic import RATE_PER_S, ROUND_S, query_names, watched, workload
+from penstock.studies.traffic import ROUND_S, SMALL, watched, workload
 
 CALIBRATION = (("rod", 0.5), ("rod", 2.0))
 PREDICTED = (("rod", 1.0), ("largest-load", 1.5), ("connected", 1.0))
 _WARM_S, _MEASURED_S = 40.0, 60.0
-AGGREGATES = ("second_by_source", "last_10s_by_source")
-"""The two whose work grows with rows. That by pairs of hosts grows with the pairs seen instead."""
+TRAFFIC = replace(
+    SMALL,
+    aggregates={
+        name: SMALL.aggregates[name] for name in ("second_by_source", "last_10s_by_source")
+    },
+)
+"""Aggregates whose work grows with rows; that by pairs of hosts grows with the pairs seen."""
 _WARM_RUNS, _STILL_FALLING = 8, 0.03
 """Everything gets cheaper while Java compiles, for many minutes; a run that is this part cheaper
 than the one before it is still of that time."""
@@ -65,14 +70,15 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     """Measures, predicts, and runs what was predicted."""
     predicted = PREDICTED[:1] if quick else PREDICTED
     warm_s, measured_s = (4.0, 6.0) if quick else (_WARM_S, _MEASURED_S)
-    multipliers = {multiplier for _, multiplier in (*CALIBRATION, *predicted)}
-    with workload(multipliers, warm_s + measured_s) as (live, folder):
+    with workload(TRAFFIC) as (live, folder):
 
         def run_of(placement: str, multiplier: float) -> Point:
             say(f"{placement} at {multiplier:g}")
             seconds = warm_s + measured_s
-            seen = watched(live, folder, placement, multiplier, seconds, say, AGGREGATES)
-            return _point(live, RATE_PER_S * multiplier, seen.since(seen.looks[0].at_s + warm_s))
+            seen = watched(live, TRAFFIC, folder, placement, multiplier, seconds, say)
+            return _point(
+                live, TRAFFIC.rate_per_s * multiplier, seen.since(seen.looks[0].at_s + warm_s)
+            )
 
         _warm(lambda: run_of(*CALIBRATION[-1]), say, 1 if quick else _WARM_RUNS)
         before = [run_of(*setting) for setting in CALIBRATION]
@@ -106,7 +112,7 @@ def _point(live: LiveSystem, rate_per_s: float, seen: Watched) -> Point:
         rate_per_s,
         seen.assignment,
         {name: seen.grown_per_s(name, "cpu_ms") / 1_000 for name in seen.assignment},
-        {name: seen.grown_per_s(name, "rows_in") for name in query_names(AGGREGATES)},
+        {name: seen.grown_per_s(name, "rows_in") for name in TRAFFIC.query_names()},
         {node: seen.mean_utilisation(node) for node in live.nodes},
         float(np.mean(latencies)) if latencies else None,
     )
@@ -165,13 +171,13 @@ def taken_per_s(
     loads = dict.fromkeys(assignment.values(), 0.0)
     for name, node in assignment.items():
         loads[node] += costs[name].load(rate_per_s)
-    return sum(rate_per_s / max(1.0, loads[assignment[name]]) for name in query_names(AGGREGATES))
+    return sum(rate_per_s / max(1.0, loads[assignment[name]]) for name in TRAFFIC.query_names())
 
 
 def _compared(
     placement: str, multiplier: float, costs: Mapping[str, Cost], real: Point
 ) -> list[tuple[Value, ...]]:
-    rate_per_s = RATE_PER_S * multiplier
+    rate_per_s = TRAFFIC.rate_per_s * multiplier
     nodes = list(real.utilisation)
     used, latency_s = simulated(costs, real.assignment, rate_per_s, nodes)
     through_per_s = taken_per_s(costs, real.assignment, rate_per_s)

@@ -1,17 +1,26 @@
 """Plans at work: aggregates over packet streams on real nodes, at rates that grow to overload.
 
-The source ran 160 aggregates over ten substreams of a packet trace on five machines. Here are
-twelve over three on two nodes of a core each, because every fragment costs a batch every few
-seconds, whatever it aggregates; the aggregates are of the source's kinds. The substreams are
-stretches of a recording: packets come as often as its records did.
+The source ran 160 aggregates over ten substreams of a packet trace on five machines, and so does
+this: as light fragments on five nodes of a core each. The aggregates are of the source's kinds. The
+substreams are stretches of recordings: packets come as often as records did. Every plan is run at
+rates that grow until it is overloaded, several times, each time with other stretches. Nodes need a
+core each and some to spare for what brings streams in; where there are fewer, they compete for
+them, and what is overloaded first is the machine.
 """
 
 from __future__ import annotations
 
+import math
+import statistics
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
+
+import psutil
+from scipy.stats import t as student
 
 from penstock.studies.figures import Figure
 from penstock.studies.live_system import LiveSystem, Watched, live_system
@@ -20,15 +29,101 @@ from penstock.studies.report import Row, Runner, Say, StudyReport, Table, Value
 from penstock.studies.running import one_by_one
 
 STRATEGIES = ("rod", "largest-load", "connected", "random", "max-rate")
-NODES = 2
-_SUBSTREAMS = (Stretch("dns", 0), Stretch("dns", 400), Stretch("dns", 800))
-RATE_PER_S = 6_000
-_MULTIPLIERS = (4.0, 8.0, 12.0)
-_WARM_S, _MEASURED_S = 40.0, 40.0
+_MULTIPLIERS = (1.0, 2.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0)
+_RUNS = 3
+_WARM_S, _MEASURED_S = 30.0, 40.0
 _MAX_LATENCY_S = 20
 _SPARE_S = 20
+_STRETCH_S = 150
+_SURE = 0.95
 ROUND_S = _MAX_LATENCY_S / 4
+
+_KEYS = {"source": "src", "target": "dst", "pair": "src, dst", "protocol": "protocol"}
+_WINDOWS = {
+    "second": "window(ts, '1 second')",
+    "last_10s": "window(ts, '10 seconds', '2 seconds')",
+    "minute": "window(ts, '1 minute')",
+    "last_minute": "window(ts, '1 minute', '15 seconds')",
+}
+AGGREGATES = {
+    f"{window}_by_{key}": (_KEYS[key], _WINDOWS[window]) for window, key in product(_WINDOWS, _KEYS)
+}
+"""Keys and window of aggregates by name; all count packets and their mean size."""
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """A workload: nodes, where its substreams were recorded, and the aggregates over each.
+
+    ``rate_per_s`` are the packets of each substream at a multiplier of 1.
+    """
+
+    nodes: int
+    substreams: tuple[Stretch, ...]
+    aggregates: Mapping[str, tuple[str, str]]
+    rate_per_s: int
+
+    def query_names(self) -> list[str]:
+        """The names of all its queries."""
+        return [
+            f"{name}_{number}" for number in range(len(self.substreams)) for name in self.aggregates
+        ]
+
+    def write(self, folder: Path, multiplier: float, seconds: float, run: int = 0) -> None:
+        """Writes what it reads at a multiplier, unless it is there."""
+        for number, stretch in enumerate(self.substreams):
+            path = self.substream(folder, number, multiplier, run)
+            if path.exists():
+                continue
+            moved = Stretch(stretch.log, stretch.start_s + run * _STRETCH_S)
+            counts = moved.rates_per_s(int(seconds) + _SPARE_S, self.rate_per_s * multiplier)
+            write_packets(path, counts, seed=number + run * len(self.substreams))
+
+    def substream(self, folder: Path, number: int, multiplier: float, run: int) -> Path:
+        """The file of a substream."""
+        return folder / f"packets-{number}-{multiplier:g}-{run}.parquet"
+
+    def deployment(self, folder: Path, strategy: str, multiplier: float, run: int = 0) -> str:
+        """The workload as a deployment file that reads its substreams from a folder."""
+        streams = "".join(
+            replayed(f"packets_{number}", self.substream(folder, number, multiplier, run))
+            for number in range(len(self.substreams))
+        )
+        queries = "".join(
+            f"  {name}_{number}:\n"
+            f'    sql: "SELECT {keys}, window.end AS at, count(*) AS packets, avg(bytes) AS size '
+            f'FROM packets_{number} GROUP BY {keys}, {window}"\n'
+            f"    max_latency: {_MAX_LATENCY_S}s\n"
+            for number in range(len(self.substreams))
+            for name, (keys, window) in self.aggregates.items()
+        )
+        return f"streams:\n{streams}queries:\n{queries}placement: {strategy}\n"
+
+
+FULL = Traffic(
+    nodes=5,
+    substreams=tuple(
+        Stretch(log, start_s) for log, start_s in product(("dns", "ssl"), (0, 200, 400, 600, 800))
+    ),
+    aggregates=AGGREGATES,
+    rate_per_s=1_000,
+)
+SMALL = Traffic(
+    nodes=2,
+    substreams=(Stretch("dns", 0), Stretch("dns", 400), Stretch("dns", 800)),
+    aggregates={
+        name: AGGREGATES[name]
+        for name in (
+            "second_by_source",
+            "minute_by_pair",
+            "last_10s_by_source",
+            "last_minute_by_pair",
+        )
+    },
+    rate_per_s=6_000,
+)
 _COLUMNS = (
+    "run",
     "strategy",
     "multiplier",
     "mean_utilisation",
@@ -39,94 +134,81 @@ _COLUMNS = (
     "backlog_growth",
     "overloaded",
 )
-AGGREGATES = {
-    "second_by_source": ("src", "window(ts, '1 second')"),
-    "minute_by_pair": ("src, dst", "window(ts, '1 minute')"),
-    "last_10s_by_source": ("src", "window(ts, '10 seconds', '2 seconds')"),
-    "last_minute_by_pair": ("src, dst", "window(ts, '1 minute', '15 seconds')"),
-}
-"""Keys and window of the aggregates over each substream; all count packets and their mean size."""
-
-
-def write_substreams(folder: Path, multipliers: Iterable[float], seconds: float) -> None:
-    """Writes what the workload reads at each of these multipliers."""
-    for multiplier in multipliers:
-        for number, stretch in enumerate(_SUBSTREAMS):
-            counts = stretch.rates_per_s(int(seconds) + _SPARE_S, RATE_PER_S * multiplier)
-            write_packets(_substream(folder, number, multiplier), counts, seed=number)
-
-
-def _substream(folder: Path, number: int, multiplier: float) -> Path:
-    return folder / f"packets-{number}-{multiplier:g}.parquet"
-
-
-def deployment(
-    folder: Path, strategy: str, multiplier: float, aggregates: Sequence[str] = tuple(AGGREGATES)
-) -> str:
-    """The workload as a deployment file that reads its substreams from a folder."""
-    streams = "".join(
-        replayed(f"packets_{number}", _substream(folder, number, multiplier))
-        for number in range(len(_SUBSTREAMS))
-    )
-    queries = "".join(
-        f"  {name}_{number}:\n"
-        f'    sql: "SELECT {keys}, window.end AS at, count(*) AS packets, avg(bytes) AS size '
-        f'FROM packets_{number} GROUP BY {keys}, {window}"\n'
-        f"    max_latency: {_MAX_LATENCY_S}s\n"
-        for number in range(len(_SUBSTREAMS))
-        for name in aggregates
-        for keys, window in [AGGREGATES[name]]
-    )
-    return f"streams:\n{streams}queries:\n{queries}placement: {strategy}\n"
-
-
-def query_names(aggregates: Sequence[str] = tuple(AGGREGATES)) -> list[str]:
-    return [f"{name}_{number}" for number in range(len(_SUBSTREAMS)) for name in aggregates]
 
 
 def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
-    """Runs every plan at every rate, one after the other: they share the machine."""
+    """Runs every plan at growing rates, one after the other: they share the machine."""
+    traffic, runs = (SMALL, 1) if quick else (FULL, _RUNS)
     strategies = STRATEGIES[:2] if quick else STRATEGIES
-    multipliers = _MULTIPLIERS[:1] if quick else _MULTIPLIERS
+    multipliers = _MULTIPLIERS[2:3] if quick else _MULTIPLIERS
     warm_s, measured_s = (4.0, 8.0) if quick else (_WARM_S, _MEASURED_S)
     rows: list[tuple[Value, ...]] = []
-    with workload(multipliers, warm_s + measured_s) as (system, folder):
+    with workload(traffic) as (system, folder):
+        point = _Point(system, traffic, folder, warm_s, measured_s, say)
         say("warming up")
-        watched(system, folder, strategies[0], multipliers[0], warm_s, say)
-        for multiplier in multipliers:
+        point.measure(strategies[0], multipliers[0], 0)
+        for number in range(runs):
             for strategy in strategies:
-                say(f"{strategy} at {multiplier:g}")
-                seen = watched(system, folder, strategy, multiplier, warm_s + measured_s, say)
-                first_s = seen.looks[0].at_s
-                rows.append((strategy, multiplier, *_figures(system, seen.since(first_s + warm_s))))
+                for multiplier in multipliers:
+                    found = point.measure(strategy, multiplier, number)
+                    rows.append((number, strategy, multiplier, *found))
+                    if found[-1]:
+                        break
     table = Table("traffic", _COLUMNS, tuple(rows))
     return StudyReport(
-        "traffic", tuple(_findings(table)), (table,), _drawn(), _setup(warm_s, measured_s)
+        "traffic",
+        tuple(_findings(table)),
+        (table,),
+        _drawn(),
+        _setup(traffic, runs, warm_s, measured_s),
     )
 
 
+@dataclass(frozen=True)
+class _Point:
+    """How a plan is run at a rate."""
+
+    system: LiveSystem
+    traffic: Traffic
+    folder: Path
+    warm_s: float
+    measured_s: float
+    say: Say
+
+    def measure(self, strategy: str, multiplier: float, run: int) -> tuple[Value, ...]:
+        """What came of it."""
+        self.say(f"run {run + 1}, {strategy} at {multiplier:g}")
+        seconds = self.warm_s + self.measured_s
+        seen = watched(
+            self.system, self.traffic, self.folder, strategy, multiplier, seconds, self.say, run
+        )
+        return _figures(self.system, seen.since(seen.looks[0].at_s + self.warm_s))
+
+
 @contextmanager
-def workload(multipliers: Iterable[float], seconds: float) -> Iterator[tuple[LiveSystem, Path]]:
-    """A running system, and a folder with what the workload reads for so long."""
-    with tempfile.TemporaryDirectory(prefix="penstock-study-") as name:
-        folder = Path(name)
-        write_substreams(folder, multipliers, seconds)
-        with live_system(NODES) as system:
-            yield system, folder
+def workload(traffic: Traffic) -> Iterator[tuple[LiveSystem, Path]]:
+    """A running system, and a folder for what the workload reads."""
+    with (
+        tempfile.TemporaryDirectory(prefix="penstock-study-") as name,
+        live_system(traffic.nodes) as system,
+    ):
+        yield system, Path(name)
 
 
 def watched(
     system: LiveSystem,
+    traffic: Traffic,
     folder: Path,
     strategy: str,
     multiplier: float,
     seconds: float,
     say: Say,
-    aggregates: Sequence[str] = tuple(AGGREGATES),
+    run: int = 0,
 ) -> Watched:
     """The workload at work, placed by one strategy."""
-    text = deployment(folder, strategy, multiplier, aggregates)
-    return system.watch(strategy.replace("-", "_"), text, query_names(aggregates), seconds, say)
+    traffic.write(folder, multiplier, seconds, run)
+    text = traffic.deployment(folder, strategy, multiplier, run)
+    return system.watch(strategy.replace("-", "_"), text, traffic.query_names(), seconds, say)
 
 
 def _figures(system: LiveSystem, seen: Watched) -> tuple[Value, ...]:
@@ -147,27 +229,42 @@ def _figures(system: LiveSystem, seen: Watched) -> tuple[Value, ...]:
     )
 
 
-def _mean(values: list[float] | list[int]) -> float:
+def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
 def _findings(table: Table) -> list[Row]:
-    """The source's claims as far as a run shows them: who is overloaded first."""
+    """The source's claims as far as the runs show them: who is overloaded first."""
     found = []
+    runs = list(dict.fromkeys(table.column("run")))
     rivals = [name for name in dict.fromkeys(table.column("strategy")) if name != "rod"]
-    rod = _overload_point(table, "rod")
+    rod = [_overload_point(table.where(run=number), "rod") for number in runs]
     for rival in rivals:
-        other = _overload_point(table, str(rival))
+        others = [_overload_point(table.where(run=number), str(rival)) for number in runs]
+        more = [ours - theirs for ours, theirs in zip(rod, others, strict=True)]
+        mean, margin = _mean(more), confidence_margin(more)
         found.append(
             Row(
                 f"rod takes at least the rate that {rival} takes (its last multiplier, ours)",
                 None,
-                rod,
-                agrees=rod >= other,
-                note=f"{rival}: {other:g}",
+                round(_mean(rod), 3),
+                agrees=mean + margin >= 0,
+                note=f"{rival}: {_mean(others):.3g}; rod takes {mean:.3g} ± {margin:.2g} more",
             )
         )
     return found
+
+
+def confidence_margin(values: Sequence[float]) -> float:
+    """By how much the mean of a sample may be off, at 95 %; 0 where there is only one.
+
+    >>> round(confidence_margin([1.0, 2.0, 3.0]), 2)
+    2.48
+    """
+    if len(values) < 2:
+        return 0.0
+    spread = statistics.stdev(values) / math.sqrt(len(values))
+    return float(student.ppf((1 + _SURE) / 2, len(values) - 1)) * spread
 
 
 def _overload_point(table: Table, strategy: str) -> float:
@@ -199,19 +296,21 @@ def _drawn() -> tuple[Figure, ...]:
             "multiplier",
             "max_utilisation",
             "strategy",
-            title="The busier node",
+            title="The busiest node",
             x_label="rate multiplier",
             y_label="utilisation",
         ),
     )
 
 
-def _setup(warm_s: float, measured_s: float) -> str:
+def _setup(traffic: Traffic, runs: int, warm_s: float, measured_s: float) -> str:
     return (
-        f"{NODES} nodes of one core on one machine, {len(_SUBSTREAMS)} packet streams that come "
-        f"as a recorded DNS log did, scaled to {RATE_PER_S:,} packets a second times the "
-        f"multiplier, {len(AGGREGATES)} aggregates over each, results within {_MAX_LATENCY_S} s "
-        f"wanted (a batch every {ROUND_S:g} s). Measured for {measured_s:g} s after "
-        f"{warm_s:g} s. Latency: from the entry of the oldest row of a batch until its results "
-        "are out. A plan is overloaded when the mean latency is above what is wanted."
+        f"{traffic.nodes} nodes of one core on one machine of {psutil.cpu_count()}, "
+        f"{len(traffic.substreams)} packet streams that come as recorded logs did, scaled to "
+        f"{traffic.rate_per_s:,} packets a second times the multiplier, {len(traffic.aggregates)} "
+        f"aggregates over each, results within {_MAX_LATENCY_S} s wanted (a round every "
+        f"{ROUND_S:g} s). Each plan at growing rates until it is overloaded, {runs} times with "
+        f"other stretches of the logs. Measured for {measured_s:g} s after {warm_s:g} s. Latency: "
+        "from the entry of the oldest row of a batch until its results are out. A plan is "
+        "overloaded when the mean latency is above what is wanted."
     )
