@@ -20,16 +20,11 @@ from hypothesis import strategies as st
 from penstock.feeds.arrow import arrow_schema
 from penstock.kernels import session_state
 from penstock.kernels.aggregates import kind_of
+from penstock.kernels.batch_rows import BatchRows
 from penstock.kernels.member_state import open_state
-from penstock.kernels.partials import (
-    END,
-    MEMBER,
-    START,
-    BatchRows,
-    StateShape,
-    compute_partials,
-)
+from penstock.kernels.partials import compute_partials
 from penstock.kernels.session_state import SessionState, _Run
+from penstock.kernels.state_shape import END, MEMBER, START, StateShape
 from penstock.kernels.window_join.hashing import Bits, hash_keys
 from penstock.kernels.window_plan import WindowPlan, plan_windows
 from penstock.kernels.window_results import give_results

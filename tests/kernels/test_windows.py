@@ -14,7 +14,9 @@ import pyarrow as pa
 import pytest
 
 from penstock.feeds.arrow import arrow_schema
-from penstock.kernels.partials import BatchRows, StateShape, compute_partials
+from penstock.kernels.batch_rows import BatchRows
+from penstock.kernels.partials import compute_partials
+from penstock.kernels.state_shape import StateShape
 from penstock.kernels.window_plan import NotLight, WindowPlan, plan_windows
 from penstock.kernels.window_results import give_results
 from penstock.kernels.window_state import LONG_AGO_US, MemberTime, MemberWindows, WindowState

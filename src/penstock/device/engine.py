@@ -18,8 +18,10 @@ from penstock.device.steps import AT, Step, table_name
 from penstock.errors import InputError
 from penstock.feeds.arrow import arrow_schema
 from penstock.kernels.aggregates import kind_of
+from penstock.kernels.batch_rows import BatchRows
 from penstock.kernels.member_state import MemberState, open_state
-from penstock.kernels.partials import BatchRows, StateShape, compute_partials
+from penstock.kernels.partials import compute_partials
+from penstock.kernels.state_shape import StateShape
 from penstock.kernels.window_plan import PlannedCall, WindowPlan
 from penstock.kernels.window_results import give_results
 from penstock.kernels.window_state import LONG_AGO_US, MemberTime, MemberWindows

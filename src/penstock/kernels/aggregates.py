@@ -98,9 +98,13 @@ class _IntegerSum:
     width: int = 3
 
     def begin(self, arguments: Columns, segments: Segments) -> list[pa.Array]:
-        values = _to_numbers(pc.fill_null(arguments[0], 0))
-        parts = (values >> 32, values & _LOW, _to_numbers(arguments[0].is_valid()))
-        return [pa.array(segments.sum(part)) for part in parts]
+        if not arguments[0].null_count:
+            values, count = _to_numbers(arguments[0]), np.diff(segments.bounds)
+        else:
+            values = _to_numbers(pc.fill_null(arguments[0], 0))
+            count = segments.sum(_to_numbers(arguments[0].is_valid()))
+        sums = (segments.sum(values >> 32), segments.sum(values & _LOW), count)
+        return [pa.array(part) for part in sums]
 
     def merge(self, states: Columns, segments: Segments) -> list[pa.Array]:
         return [pa.array(segments.sum(state.to_numpy())) for state in states]
@@ -198,8 +202,13 @@ class _Extreme:
     width: int = 1
 
     def begin(self, arguments: Columns, segments: Segments) -> list[pa.Array]:
-        rows = _best_rows(_total_ranks(arguments[0]), segments, self.greatest)
-        return [arguments[0].take(rows)]
+        values = arguments[0]
+        if pa.types.is_integer(values.type) and not values.null_count:
+            numbers = _to_numbers(values)
+            best = segments.max(numbers) if self.greatest else segments.min(numbers)
+            return [pa.array(best, values.type)]
+        rows = _best_rows(_total_ranks(values), segments, self.greatest)
+        return [values.take(rows)]
 
     def merge(self, states: Columns, segments: Segments) -> list[pa.Array]:
         return self.begin(states, segments)
@@ -272,14 +281,16 @@ def _ranks(values: pa.Array) -> Ints:
 
 
 def _to_numbers(values: pa.Array) -> Ints:
-    numbers: Ints = values.to_numpy(zero_copy_only=False).astype(np.int64)
+    numbers: Ints = values.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
     return numbers
 
 
 def _to_doubles(values: pa.Array) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+    doubles = values.cast(pa.float64(), safe=False)
+    if not values.null_count:
+        return doubles.to_numpy(), np.ones(len(values), bool)
     valid = values.is_valid().to_numpy(zero_copy_only=False)
-    doubles = pc.fill_null(values.cast(pa.float64(), safe=False), 0.0)
-    return doubles.to_numpy(zero_copy_only=False), valid
+    return pc.fill_null(doubles, 0.0).to_numpy(zero_copy_only=False), valid
 
 
 _INTEGERS = (DataType.INT, DataType.BIGINT)

@@ -194,7 +194,7 @@ def _integers(values: list[pa.Array]) -> tuple[list[np.ndarray], np.ndarray]:
         if column.null_count:
             valid &= column.is_valid().to_numpy(zero_copy_only=False)
             column = pc.fill_null(column, 0)
-        numbers.append(column.to_numpy(zero_copy_only=False).astype(np.int64))
+        numbers.append(column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False))
     return numbers, valid
 
 

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from penstock.errors import InputError
 from penstock.feeds.arrow import ARROW_TYPES, arrow_schema
+from penstock.kernels.batch_rows import BatchRows
 from penstock.kernels.expressions import can_evaluate, evaluate
 from penstock.kernels.inlining import (
     after_moments,
@@ -20,7 +21,6 @@ from penstock.kernels.inlining import (
     first_not_evaluated,
     inline,
 )
-from penstock.kernels.partials import BatchRows
 from penstock.kernels.window_join.terms import JoinSide, JoinTerms
 from penstock.kernels.window_plan import NotLight
 from penstock.kernels.window_results import apply_operators

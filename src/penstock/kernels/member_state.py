@@ -6,9 +6,9 @@ from typing import Protocol, Self
 
 import pyarrow as pa
 
-from penstock.kernels.partials import StateShape
 from penstock.kernels.segments import Ints
 from penstock.kernels.session_state import SessionState
+from penstock.kernels.state_shape import StateShape
 from penstock.kernels.window_state import MemberWindows, WindowState
 
 

@@ -64,7 +64,7 @@ class Segments:
 def group_rows(keys: Sequence[pa.Array], rows: int) -> Segments:
     """Rows with equal keys together; null equals null, as in GROUP BY.
 
-    Groups come in the order of their first rows. One pass over the rows.
+    Groups come in an order of their own. One pass over the rows.
 
     >>> found = group_rows([pa.array(["a", "b", "a", None])], 4)
     >>> found.order.tolist(), found.bounds.tolist()

@@ -20,8 +20,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.kernels.partials import END, MEMBER, START, StateShape, merge_segments
 from penstock.kernels.segments import Ints, group_rows, join_touching
+from penstock.kernels.state_shape import END, MEMBER, START, StateShape, merge_segments
 from penstock.kernels.window_join.hashing import Bits, hash_keys
 from penstock.kernels.window_state import Mask, MemberWindows
 from penstock.load.compiled import compiled

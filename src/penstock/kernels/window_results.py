@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from penstock.feeds.arrow import ARROW_TYPES, arrow_schema
 from penstock.kernels.expressions import evaluate
-from penstock.kernels.partials import END, MEMBER, START, StateShape
+from penstock.kernels.state_shape import END, MEMBER, START, StateShape
 from penstock.kernels.window_plan import WindowPlan
 from penstock.model.operators import WINDOW_END, WINDOW_START, Filter, Map, Operator
 from penstock.model.types import DataType

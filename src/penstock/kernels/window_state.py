@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from penstock.kernels.partials import END, MEMBER, SLICE, START, StateShape, merge_states
 from penstock.kernels.segments import Ints
+from penstock.kernels.state_shape import END, MEMBER, SLICE, START, StateShape, merge_states
 from penstock.model.windows import AnyWindow, Window
 
 Mask = npt.NDArray[np.bool_]

@@ -14,9 +14,10 @@ from penstock.balance.deciding import decide
 from penstock.balance.hierarchy.settings import HierarchySettings
 from penstock.balance.policies import policies
 from penstock.balance.situation import HOMELESS, Situation
+from penstock.kernels.batch_rows import BatchRows
 from penstock.kernels.exact_sum import merge_sums, sum_values
 from penstock.kernels.member_state import open_state
-from penstock.kernels.partials import BatchRows, compute_partials
+from penstock.kernels.partials import compute_partials
 from penstock.kernels.segments import Segments
 from penstock.kernels.window_join import JoinOffset, JoinSide, JoinTerms, SideOffset, join_batch
 from penstock.kernels.window_join.memory_batches import MemoryBatches

@@ -18,7 +18,7 @@ from penstock.control import worker as control_worker
 from penstock.control.system import Unit
 from penstock.control.worker import SparkWorker
 from penstock.errors import RunError
-from penstock.kernels.partials import StateShape
+from penstock.kernels.state_shape import StateShape
 from penstock.lang.deployment import parse_deployment
 from penstock.place.fuse import fuse
 from penstock.spark.bundles.job import RoundJob

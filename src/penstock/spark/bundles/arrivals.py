@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.kernels.member_state import MemberState, open_state
-from penstock.kernels.partials import MEMBER, StateShape
 from penstock.kernels.planning import LightPlan
+from penstock.kernels.state_shape import MEMBER, StateShape
 from penstock.kernels.window_plan import WindowPlan
 from penstock.kernels.window_state import MemberTime, MemberWindows
 from penstock.spark.bundles.bundle_log import Given, Handed, rows_of

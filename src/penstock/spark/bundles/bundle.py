@@ -29,8 +29,8 @@ from penstock.feeds.arrow import arrow_schema
 from penstock.kernels.gather_plan import GatherPlan
 from penstock.kernels.join_plan import JoinPlan
 from penstock.kernels.member_state import MemberState, open_state
-from penstock.kernels.partials import MEMBER, StateShape
 from penstock.kernels.planning import LightPlan
+from penstock.kernels.state_shape import MEMBER, StateShape
 from penstock.kernels.window_plan import WindowPlan
 from penstock.kernels.window_results import give_results
 from penstock.kernels.window_state import MemberTime, MemberWindows

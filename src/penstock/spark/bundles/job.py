@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 
 import pyarrow as pa
 from pyspark import Broadcast
 from pyspark.sql import SparkSession
 
-from penstock.kernels.partials import BatchRows, StateShape, compute_partials
+from penstock.kernels.batch_rows import BatchRows
+from penstock.kernels.shared_work import SharedWork
+from penstock.kernels.state_shape import StateShape
 from penstock.kernels.window_plan import WindowPlan
 from penstock.model.expressions import Expression, columns_of, to_sql, type_of
 from penstock.model.schema import Schema
@@ -119,10 +122,15 @@ class _Task:
         computed: Mapping[Expression, str],
         schema: Schema,
     ) -> None:
-        self.plans = plans
+        self._plans = plans
         self.shapes = shapes
         self.computed = computed
         self.schema = schema
+
+    @cached_property
+    def work(self) -> SharedWork:
+        """The work of all members; put together once in each process that runs tasks."""
+        return SharedWork(self._plans)
 
 
 def _aggregate(
@@ -135,7 +143,7 @@ def _aggregate(
             return
         task = known.value
         batch = BatchRows(rows.combine_chunks(), task.schema, task.computed)
-        partials = compute_partials(batch, task.plans)
+        partials = task.work.compute(batch)
         yield pa.RecordBatch.from_arrays(
             [
                 pa.array([task.shapes.index(shape) for shape in partials], pa.int32()),

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from penstock.channels.channel import Channel
 from penstock.channels.manifest import Manifest
-from penstock.kernels.partials import StateShape
+from penstock.kernels.state_shape import StateShape
 from penstock.kernels.window_plan import WindowPlan
 from penstock.spark.bundles.job import RoundJob
 from penstock.spark.bundles.running import Running
