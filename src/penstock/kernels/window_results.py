@@ -12,7 +12,7 @@ from penstock.feeds.arrow import ARROW_TYPES, arrow_schema
 from penstock.kernels.expressions import evaluate
 from penstock.kernels.state_shape import END, MEMBER, START, StateShape
 from penstock.kernels.window_plan import WindowPlan
-from penstock.model.operators import WINDOW_END, WINDOW_START, Filter, Map, Operator
+from penstock.model.operators import Filter, Map, Operator
 from penstock.model.types import DataType
 
 
@@ -43,13 +43,20 @@ def _finish(shape: StateShape, closed: pa.Table) -> pa.Table:
 
 def _give(plan: WindowPlan, rows: pa.Table) -> pa.Table:
     time = ARROW_TYPES[DataType.TIMESTAMP]
-    columns = {name: rows.column(f"key_{at}") for at, (name, _) in enumerate(plan.keys)}
-    columns[WINDOW_START] = rows.column(START).cast(time)
-    columns[WINDOW_END] = rows.column(END).cast(time)
-    for at, call in enumerate(plan.calls):
-        columns[call.name] = rows.column(f"result_{at}")
-    result = pa.table(columns).cast(arrow_schema(plan.aggregate.output.schema))
+    columns = [rows.column(f"key_{at}") for at in range(len(plan.keys))]
+    columns += [rows.column(name).cast(time) for name in (START, END)]
+    columns += [rows.column(f"result_{at}") for at in range(len(plan.calls))]
+    result = _typed(columns, arrow_schema(plan.aggregate.output.schema))
     return apply_operators(plan.after, result)
+
+
+def _typed(columns: Iterable[pa.ChunkedArray | pa.Array], wanted: pa.Schema) -> pa.Table:
+    """The columns as a table of this schema."""
+    typed = [
+        column if column.type == type else column.cast(type)
+        for column, type in zip(columns, wanted.types, strict=True)
+    ]
+    return pa.Table.from_arrays(typed, schema=wanted)
 
 
 def apply_operators(operators: Iterable[Operator], rows: pa.Table) -> pa.Table:
@@ -67,5 +74,4 @@ def _map(operator: Map, rows: pa.Table) -> pa.Table:
     schema = operator.input.schema
     values = [evaluate(expression, rows, schema) for _, expression in operator.columns]
     wanted = arrow_schema(operator.output.schema)
-    cast = [value.cast(field.type) for value, field in zip(values, wanted, strict=True)]
-    return pa.Table.from_arrays(cast, schema=wanted)
+    return _typed(values, wanted)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from penstock.errors import InputError, listed, suggestion
 from penstock.model.types import DataType, data_type
@@ -107,8 +108,11 @@ class Schema:
 
     def find(self, name: str) -> Field | None:
         """The column called ``name`` in any case, or None."""
-        folded = name.lower()
-        return next((one for one in self.fields if one.name.lower() == folded), None)
+        return self._by_name.get(name.lower())
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, Field]:
+        return {field.name.lower(): field for field in self.fields}
 
     def __getitem__(self, name: str) -> Field:
         field = self.find(name)
