@@ -20,7 +20,7 @@ from penstock.spark.bundles.job import RoundJob
 from penstock.spark.bundles.running import Running
 from penstock.spark.sources.channel_reader import check_file
 
-_MEMBERS_OF_A_JOB = 300
+_MEMBERS_OF_A_JOB = 1_500
 OnStep = Callable[[str], None]
 Partials = dict[StateShape, list[pa.Table]]
 Where = tuple[str, int]
