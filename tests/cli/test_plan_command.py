@@ -162,3 +162,16 @@ def test_more_variables_than_can_be_integrated_are_flagged(tmp_path: Path) -> No
 
 def test_times_for_people() -> None:
     assert duration_text(0.0123) == "12 ms"
+
+
+def test_plans_keep_to_a_tree_of_nodes() -> None:
+    """Whatever the strategy: a district's fragments stay in it, or go up."""
+    for name in ("rod", "largest-load", "random"):
+        told = json.loads(
+            plan(str(EXAMPLES / "tree" / "live.yaml"), "--algorithm", name, "--json").output
+        )
+        for one in told["plans"]:
+            places = one["assignment"]
+            assert places["south_hourly"] in ("south", "office")
+            assert places["north_hourly"] in ("north", "office")
+            assert places["heavy_homes"] == "office"

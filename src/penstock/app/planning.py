@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -23,23 +24,31 @@ from penstock.model.network import Deployment, NodeSpec
 from penstock.place.exhaustive import Exhaustive, is_small
 from penstock.place.fragments import fragments_by_unit
 from penstock.place.fuse import fuse
+from penstock.place.in_tree import InTree, deployed_wiring
 from penstock.place.plan import Plan, best_first, misfits, planned
 from penstock.place.registry import GROUP, strategies, strategy_called
 from penstock.place.rhythm import counted_rounds_s, unhurried
 from penstock.place.strategy import Strategy
+from penstock.place.tree_placing import TreeWiring
 
 DEFAULT = "rod"
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What a file asks to be placed: ``names`` are what people call the parts of each unit."""
+    """What a file asks to be placed: ``names`` are what people call the parts of each unit.
+
+    ``wiring`` is what flows where if nodes form a tree; plans keep to it, and to what is
+    ``pinned``.
+    """
 
     problem: Problem
     algorithm: str
     kind: str
     names: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...]
+    wiring: TreeWiring | None = None
+    pinned: Mapping[str, str] = field(default_factory=dict)
 
 
 def subject(path: Path, nodes: int | None) -> Subject:
@@ -85,11 +94,27 @@ def _deployed(deployment: Deployment, nodes: int | None) -> Subject:
         *misfits(problem),
     )
     names = fragments_by_unit(problem, fragments)
-    return Subject(problem, deployment.placement or DEFAULT, "fragments", names, notes)
+    wiring = None if nodes is not None else deployed_wiring(deployment, fragments)
+    wanted = {query.name: query.on for query in network.queries if query.on is not None}
+    pinned = {
+        fragment.name: wanted[name]
+        for fragment in fragments
+        for name in fragment.queries
+        if name in wanted
+    }
+    placement = deployment.placement or DEFAULT
+    return Subject(problem, placement, "fragments", names, notes, wiring, pinned)
 
 
-def competitors(problem: Problem, algorithm: str) -> list[Strategy]:
+def competitors(asked: Subject, algorithm: str) -> list[Strategy]:
     """The strategy asked for and its rivals; the exhaustive one only where it is small or asked."""
+    found = _competitors(asked.problem, algorithm)
+    if asked.wiring is None:
+        return found
+    return [InTree(strategy, asked.wiring, asked.names, asked.pinned) for strategy in found]
+
+
+def _competitors(problem: Problem, algorithm: str) -> list[Strategy]:
     known = strategies(entry_points(group=GROUP))
     strategy_called(algorithm, known)
     return [
@@ -103,7 +128,8 @@ def plans_of(problem: Problem, rivals: list[Strategy], seed: int) -> list[Plan]:
     """The plans of all rivals, best first. Compiled loops are loaded before time is taken."""
     tiny = placement_problem(_TINY)
     for one in rivals:
-        one.place(tiny, np.random.default_rng(0))
+        # What is in a tree knows the units of its own problem only.
+        (one.inner if isinstance(one, InTree) else one).place(tiny, np.random.default_rng(0))
     return best_first(planned(problem, rival, time.perf_counter, seed) for rival in rivals)
 
 

@@ -56,7 +56,7 @@ def plan(
 
     asked = subject(file, nodes)
     name = algorithm or asked.algorithm
-    rivals = competitors(asked.problem, name)
+    rivals = competitors(asked, name)
     axes = chosen_axes(asked.problem, slice) if figure is not None else (0, 0)
     plans = plans_of(asked.problem, rivals, seed)
     if figure is not None:
