@@ -58,4 +58,5 @@ def deployed_wiring(deployment: Deployment, fragments: Sequence[Fragment]) -> Tr
         for fragment in fragments
     }
     attached = {stream.name: stream.on or tree.root for stream in deployment.network.streams}
-    return TreeWiring(tree, {name: {} for name in attached} | reads, attached)
+    reads |= {name: {} for name in attached}
+    return TreeWiring(tree, reads, attached)
