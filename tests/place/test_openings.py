@@ -129,6 +129,15 @@ def test_large_openings_keep_members_together() -> None:
         assert fixed_shares(problem, plan) == pytest.approx([0.604, 0.604])
 
 
+def test_clusters_of_what_shares_an_opening_are_tried() -> None:
+    """ROD opens both streams on both nodes: a unit is farther from full on the emptier one."""
+    problem = bundled(8, 0.4, nodes=2)
+    for plan in (clustered_rod(problem), exhaustive(problem)):
+        assert fixed_shares(problem, plan) == pytest.approx([0.404, 0.404])
+    pinned = replace(problem, pinned=np.array([1, -1, 0, -1, -1, -1, -1, -1]))
+    assert clustered_rod(pinned)[[0, 2]].tolist() == [1, 0]
+
+
 def test_the_search_and_the_exhaustive_one_are_no_worse_than_rod() -> None:
     problem = bundled(8, 0.2, nodes=2)
 

@@ -22,7 +22,7 @@ from penstock.load.arrays import Floats, Ints, sums_by
 from penstock.load.bandwidth import is_abundant, is_limited
 from penstock.load.feasible import plane_distance, seen_rows
 from penstock.load.linear import Arcs
-from penstock.load.problem import Problem
+from penstock.load.problem import UNPINNED, Problem
 from penstock.load.volume import MOST_VARIABLES, directions, volume
 from penstock.place.rod import rod
 from penstock.place.strategy import Strategy
@@ -80,14 +80,32 @@ def clustered_rod(problem: Problem, measure: Measure | None = None) -> Ints:
 
 
 def candidates(problem: Problem) -> Iterator[Ints]:
-    """Plain ROD's plan, then one for every set of thresholds that gives other clusters."""
+    """Plain ROD's plan, then one for every set of thresholds that gives other clusters.
+
+    Where nodes pay openings, also some with the units of each in a few clusters: ROD looks at one
+    node at a time, and does not see that it opens another one without need.
+    """
     yield rod(problem)
+    for labels in by_openings(problem):
+        yield rod(merged_units(problem, labels))[labels]
     seen: set[bytes] = set()
     for thresholds in sweep(problem):
         labels = cluster(problem, thresholds)
         if labels.tobytes() not in seen:
             seen.add(labels.tobytes())
             yield rod(merged_units(problem, labels))[labels]
+
+
+def by_openings(problem: Problem) -> Iterator[Ints]:
+    """Clusters of the units of each opening that costs anything: one, two, … up to one a node."""
+    costly = [opening for opening in problem.openings if opening.fixed or opening.row.any()]
+    for pieces in range(1, len(problem.nodes) + 1) if costly else ():
+        labels = np.arange(problem.size[0], dtype=np.int64)
+        for opening in reversed(costly):
+            free = opening.units[problem.pinned[opening.units] == UNPINNED]
+            for piece in range(pieces):
+                labels[free[piece::pieces]] = free[piece : piece + 1]
+        yield np.unique(labels, return_inverse=True)[1].astype(np.int64)
 
 
 def by_distance(problem: Problem, plan: Ints) -> float:
