@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points
 
 from penstock.control.records import NodeRecord
+from penstock.control.spreading import whole_fragments
 from penstock.control.system import Unit
 from penstock.errors import PenstockError
 from penstock.feeds.rates import known_rates
@@ -40,7 +41,7 @@ def planned_nodes(
 
     name = deployment.placement or DEFAULT
     strategy = strategy_called(name, strategies(entry_points(group=GROUP)))()
-    fragments = [unit.fragment for unit in units if unit.fragment is not None]
+    fragments = whole_fragments([unit.fragment for unit in units if unit.fragment is not None])
     specs = [NodeSpec(node.name, node.cores, node.memory_bytes) for node in nodes]
     if len(specs) < 2:
         return {}

@@ -20,6 +20,7 @@ from penstock.control.broadcasting import keep_broadcasting
 from penstock.control.catalog import Catalog
 from penstock.control.controller import Controller, tick_always
 from penstock.control.door import Door
+from penstock.control.group_balancing import GroupBalancer
 from penstock.control.home import Address, Home
 from penstock.control.hosts import Host, host_of
 from penstock.control.recorded_plans import keep_plans
@@ -81,9 +82,11 @@ def _serve(home: Home, catalog: Catalog, listening: socket.socket, add_pages: Ad
     keep_balance(catalog, controller.system())
     home.tell_stopped(False)
     balancing = LiveBalancing(catalog, controller)
+    group_balancer = GroupBalancer(catalog, controller.groups)
     ticks = (
         controller.tick,
         lambda: balancing.tick(catalog.now_s()),
+        lambda: group_balancer.tick(catalog.now_s()),
         lambda: controller.note_costs(catalog.now_s()),
         lambda: controller.note_set_aside(catalog.now_s()),
         lambda: controller.note_latencies(catalog.now_s()),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from penstock.errors import InputError
@@ -10,7 +10,7 @@ from penstock.model.beginnings import FIRST, Beginning
 from penstock.model.fragments import Fragment
 from penstock.model.network import Network
 from penstock.model.operators import Input, Union, WindowJoin
-from penstock.model.parts import JoinSpread, parts_of
+from penstock.model.parts import FragmentId, JoinSpread, parts_of
 
 
 def spread_fragment(
@@ -41,6 +41,24 @@ def spread_fragment(
     names = tuple(part.channel for part in parts)
     union = Union(fragment.output, branches)
     return [*parts, replace(fragment, inputs=names, operators=(union,), gathers=spread)]
+
+
+def whole_fragments(fragments: Sequence[Fragment]) -> list[Fragment]:
+    """The fragments with joins in parts as they were before: what a strategy can place.
+
+    What gathers goes where the join would go; where its parts go is not the strategy's to say.
+    """
+    first = {one.part.whole: one for one in fragments if one.part and one.part.number == 1}
+    found = []
+    for fragment in fragments:
+        if fragment.gathers is not None:
+            part = first[FragmentId(fragment.name)]
+            found.append(
+                replace(fragment, inputs=part.inputs, operators=part.operators, gathers=None)
+            )
+        elif fragment.part is None:
+            found.append(fragment)
+    return found
 
 
 def _spread_of(network: Network, fragment: Fragment) -> JoinSpread | None:

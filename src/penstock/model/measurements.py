@@ -39,7 +39,8 @@ class FragmentStatus:
     None where no batch had any. ``latest_latency_s`` is that of the newest batch, None
     where that is long ago, and ``waiting_s`` how long the oldest row has been in the system that no
     finished batch has taken up. ``state_bytes`` is the memory that its state takes; what a join of
-    channels keeps lies in them and takes none.
+    channels keeps lies in them and takes none. ``group_rows`` are the rows of each partition group
+    that were new to a part of a join since it was started on its node.
     """
 
     fragment: str
@@ -62,6 +63,7 @@ class FragmentStatus:
     waiting_s: float | None = None
     rows_in_before: int = 0
     state_bytes: int = 0
+    group_rows: tuple[int, ...] = ()
 
     @property
     def rows_in_here(self) -> int:

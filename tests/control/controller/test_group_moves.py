@@ -66,6 +66,8 @@ def test_parts_run_apart_and_the_result_is_one_stream(
     assert "pairs" in system.streams
     assert "pairs_part1" not in system.streams
     assert joining.channel("asked").has_reader("pairs_part2")
+    planned = {unit.name: unit.planned for unit in catalog.units() if unit.kind == "fragment"}
+    assert None not in planned.values(), "the strategy knows the join as a whole"
 
 
 def test_a_move_is_done_when_the_parts_say_so(joining: Controller, files: GroupFiles) -> None:

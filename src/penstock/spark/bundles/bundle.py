@@ -153,6 +153,11 @@ class Bundle:
             running.member.name: round(taken[number]) for number, running in self._running.items()
         }
 
+    @property
+    def group_rows(self) -> dict[str, tuple[int, ...]]:
+        """How many rows of each group have been new to each part of a join here."""
+        return self._joins.group_rows()
+
     def arrive(
         self, plan: LightPlan, epoch: int, begins: Mapping[str, InputStart] = NOWHERE
     ) -> Arrival:

@@ -77,6 +77,7 @@ class LightFragments:
         self._backlog = Backlog(state.channel)
         self._state_rows: dict[str, int] = {}
         self._state_bytes: dict[str, int] = {}
+        self._group_rows: dict[str, tuple[int, ...]] = {}
         self._looked_s = 0.0
         self._arrived_s = time.monotonic()
         self._worked_s = -inf
@@ -206,7 +207,11 @@ class LightFragments:
         waits_s = None if unread.since_s is None else max(0.0, time.time() - unread.since_s)
         waiting_s = None if waits_s is None else round(waits_s, 3)
         status = run.status(self._state_rows.get(name, 0), unread.rows, waiting_s)
-        return replace(status, state_bytes=self._state_bytes.get(name, 0))
+        return replace(
+            status,
+            state_bytes=self._state_bytes.get(name, 0),
+            group_rows=self._group_rows.get(name, ()),
+        )
 
     def _unread(self, run: LightRun) -> Unread:
         running = run.running
@@ -321,6 +326,7 @@ class LightFragments:
             self._bundle.advance()
             self._state_rows = self._bundle.state_rows
             self._state_bytes = self._bundle.state_bytes
+            self._group_rows = self._bundle.group_rows
             reading: dict[str, int] = {}
             for running in self._bundle.members.values():
                 for channel, following in running.reads().items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from itertools import zip_longest
 from pathlib import Path
 
 import pyarrow as pa
@@ -47,6 +48,8 @@ class JoinJob:
         self._channels = (left, right)
         self._runs = runs
         place = JoinPlace(plan, left.folder, right.folder, runs)
+        self.group_rows: tuple[int, ...] = ()
+        """How many rows of each partition group have been new so far, where those matter."""
         self._place: Broadcast[JoinPlace] = session.sparkContext.broadcast(place)
         self._answers = session.sparkContext.parallelize([None], 1).map(_answering(self._place))
         for left_behind in runs.glob(f"{ROWS}*"):
@@ -72,6 +75,8 @@ class JoinJob:
         (answer,) = self._answers.collect()
         for path in answer.damaged:
             log.warning("the run %s was damaged and has been made again", path)
+        pairs = zip_longest(self.group_rows, answer.group_rows, fillvalue=0)
+        self.group_rows = tuple(before + new for before, new in pairs)
         if answer.rows is None:
             return arrow_schema(self._plan.output.schema).empty_table()
         return take_rows(answer.rows)

@@ -263,6 +263,14 @@ class JoinRounds:
             )
         return found
 
+    def group_rows(self) -> dict[str, tuple[int, ...]]:
+        """How many rows of each group have been new to each part so far."""
+        return {
+            join.plan.name: join.job.group_rows
+            for join in list(self._open.values())
+            if join.part is not None
+        }
+
     def close(self) -> None:
         """Lets go of what the tasks know."""
         self._pool.shutdown()

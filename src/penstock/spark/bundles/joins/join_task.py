@@ -21,6 +21,7 @@ from penstock.kernels.window_join import (
     join_batch,
     retire,
 )
+from penstock.kernels.window_join.group_counts import count_groups
 from penstock.kernels.window_join.part_records import offset_record, read_offset
 from penstock.spark.bundles.joins.channel_batches import ChannelBatches
 
@@ -145,11 +146,13 @@ def join_rows(place: JoinPlace, step: JoinStep) -> Iterator[pa.Table]:
 class JoinAnswer:
     """What a task gives back: the file with the rows, None if there are none.
 
-    ``damaged`` are the files of runs that had to be made again.
+    ``damaged`` are the files of runs that had to be made again, ``group_rows`` how many rows were
+    new by partition group, where those matter.
     """
 
     rows: Path | None
     damaged: tuple[Path, ...]
+    group_rows: tuple[int, ...] = ()
 
 
 def answer_join(place: JoinPlace, step: JoinStep) -> JoinAnswer:
@@ -161,7 +164,14 @@ def answer_join(place: JoinPlace, step: JoinStep) -> JoinAnswer:
     rows = _write_rows(place.runs, join_rows(place, step))
     cache = open_cache(place.runs)
     damaged, cache.damaged = tuple(cache.damaged), []
-    return JoinAnswer(rows, damaged)
+    return JoinAnswer(rows, damaged, _count(place, step, cache))
+
+
+def _count(place: JoinPlace, step: JoinStep, cache: RunCache) -> tuple[int, ...]:
+    if step.owned is None:
+        return ()
+    counts = count_groups(place.plan.terms, *place.batches(), step.before, step.after, cache)
+    return tuple(int(rows) if group in step.owned else 0 for group, rows in enumerate(counts))
 
 
 def _write_rows(folder: Path, tables: Iterator[pa.Table]) -> Path | None:
