@@ -92,11 +92,16 @@ class GroupMoves:
     def begin(
         self, written: str, node: str, reason: str, numbers: Mapping[str, object] | None
     ) -> MoveRecord:
-        """Begins to move groups, as in ``pairs:3,7``, to the part on a node."""
+        """Begins to move groups, as in ``pairs:3,7``, to the part on a node.
+
+        Those that are there already stay where they are.
+        """
         name, _, groups = written.partition(BETWEEN)
         join = self.join(name)
-        wanted = sorted(PartitionGroups(("",), join.spread.groups).named(groups))
-        return self.give(join, wanted, join.part_on(node), reason, numbers)
+        named = sorted(PartitionGroups(("",), join.spread.groups).named(groups))
+        part = join.part_on(node)
+        away = [group for group in named if join.table.owners[group] != part]
+        return self.give(join, away or named, part, reason, numbers)
 
     def give(
         self,

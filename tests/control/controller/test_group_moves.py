@@ -83,6 +83,10 @@ def test_a_move_is_done_when_the_parts_say_so(joining: Controller, files: GroupF
     assert (done.state, done.by, done.numbers["groups"]) == ("done", "people", [0, 2])
 
 
+def test_groups_that_are_there_already_stay(joining: Controller) -> None:
+    assert ask(joining, "pairs:0-3", "b").unit == "pairs:0,2"
+
+
 def test_a_controller_that_died_in_between_is_followed_by_one_that_goes_on(
     joining: Controller, files: GroupFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
