@@ -44,6 +44,7 @@ class GroupFiles:
                     tuple(record["epochs"]),
                     tuple(record["moving"]),
                     tuple(record["closed"]),
+                    {int(group): s for group, s in record["pauses"].items()},
                 )
 
     def propose(self, table: GroupTable) -> bool:

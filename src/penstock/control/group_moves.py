@@ -163,7 +163,8 @@ class GroupMoves:
             if any(table.owners[group] != part for group in groups):
                 self._end(move, "failed", "they were given to another node meanwhile")
             elif not set(groups) & set(table.moving):
-                self._end(move, "done")
+                pauses = [table.pauses[group] for group in groups if group in table.pauses]
+                self._end(move, "done", pause_s=max(pauses, default=None))
             return
         try:
             entered = self._files(found.name).propose(table.moved(groups, part))
@@ -173,9 +174,13 @@ class GroupMoves:
         if entered:
             log.info("groups %s of %s go to part %d", groups, found.name, part)
 
-    def _end(self, move: MoveRecord, state: str, error: str = "") -> None:
+    def _end(
+        self, move: MoveRecord, state: str, error: str = "", pause_s: float | None = None
+    ) -> None:
+        """Records what came of a move; ``pause_s`` is the longest that a group was not joined."""
         now_s = self._catalog.now_s()
-        if self._catalog.change_move(move.id, state=state, error=error, ended_s=now_s):
+        ended: dict[str, object] = {"state": state, "error": error, "ended_s": now_s}
+        if self._catalog.change_move(move.id, **ended, pause_s=pause_s):
             how = f": {error}" if error else f" in {now_s - move.created_s:.1f} s"
             text = f"{move.source} → {move.target} {state}{how}"
             self._catalog.tell("move", move.unit, text, move=move.id, **dict(move.numbers))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from penstock.errors import InputError, listed
 from penstock.model.parts import JoinSpread, first_owners
@@ -14,8 +15,9 @@ class GroupTable:
     """The ``number``-th table: the owner of each group, and by which table it was given to it.
 
     Groups that are ``moving`` have been given to their owners and not been taken yet; they cannot
-    be given to somebody else meanwhile. ``closed`` are the parts that have read everything, and
-    neither give nor take any more.
+    be given to somebody else meanwhile. ``pauses`` are for how long nobody joined a group when it
+    last moved, in seconds, as far as its new owner knows. ``closed`` are the parts that have read
+    everything, and neither give nor take any more.
 
     >>> first = GroupTable.first(JoinSpread(2, 4))
     >>> first.owners, first.moved([0], 2).owners, first.moved([0], 2).epochs
@@ -27,6 +29,7 @@ class GroupTable:
     epochs: tuple[int, ...]
     moving: tuple[int, ...] = ()
     closed: tuple[int, ...] = ()
+    pauses: Mapping[int, float] = field(default_factory=dict)
 
     @classmethod
     def first(cls, spread: JoinSpread) -> GroupTable:
@@ -70,12 +73,18 @@ class GroupTable:
             owners=_with(self.owners, wanted, part),
             epochs=_with(self.epochs, wanted, number),
             moving=tuple(sorted({*self.moving, *wanted})),
+            pauses={group: s for group, s in self.pauses.items() if group not in wanted},
         )
 
-    def settled(self, groups: Iterable[int]) -> GroupTable:
-        """The next table, in which these groups have come to their owners."""
-        moving = tuple(sorted(set(self.moving) - set(groups)))
-        return replace(self, number=self.number + 1, moving=moving)
+    def settled(
+        self, groups: Iterable[int], pauses: Mapping[int, float] = MappingProxyType({})
+    ) -> GroupTable:
+        """The next table, in which these groups have come to their owners, after these pauses."""
+        come = set(groups)
+        moving = tuple(sorted(set(self.moving) - come))
+        known = {group: round(s, 3) for group, s in pauses.items() if group in come}
+        pauses = {**self.pauses, **known}
+        return replace(self, number=self.number + 1, moving=moving, pauses=pauses)
 
     def moving_to(self, part: int) -> frozenset[int]:
         """The groups that a part is to take and has not said it has."""

@@ -52,7 +52,7 @@ def ask(controller: Controller, what: str, node: str) -> MoveRecord:
 def settle(controller: Controller, files: GroupFiles) -> None:
     """As parts do that have taken what is theirs."""
     now = table(controller)
-    assert files.propose(now.settled(now.moving))
+    assert files.propose(now.settled(now.moving, dict.fromkeys(now.moving, 0.25)))
 
 
 def test_parts_run_apart_and_the_result_is_one_stream(
@@ -81,6 +81,7 @@ def test_a_move_is_done_when_the_parts_say_so(joining: Controller, files: GroupF
     done = joining._catalog.move(move.id)
     assert done is not None
     assert (done.state, done.by, done.numbers["groups"]) == ("done", "people", [0, 2])
+    assert done.pause_s == 0.25
 
 
 def test_groups_that_are_there_already_stay(joining: Controller) -> None:

@@ -211,6 +211,7 @@ def test_groups_move_in_mid_stream(session: SparkSession, tmp_path: Path) -> Non
     world.finish()
     assert moves > 4
     assert not world.owners.moving
+    assert world.owners.pauses, "the pauses of moves are known"
     world.check()
 
 

@@ -21,13 +21,15 @@ from penstock.model.group_table import GroupTable
 class GroupRelease:
     """Groups that part ``source`` gives to part ``target``, and how far they have come.
 
-    ``epoch`` is the table of owners by which they go.
+    ``epoch`` is the table of owners by which they go, ``released_s`` when the part gave them, by
+    its clock.
     """
 
     epoch: int
     source: int
     target: int
     cohort: Cohort
+    released_s: float = 0.0
 
     @property
     def name(self) -> str:
@@ -69,7 +71,7 @@ class PartPlace:
         """The groups it joins."""
         return self.cohorts.groups
 
-    def release(self, owners: GroupTable) -> PartPlace:
+    def release(self, owners: GroupTable, now_s: float = 0.0) -> PartPlace:
         """Gives away the groups that are another's by a table that is newer than what it knows."""
         leaving = [
             group
@@ -82,7 +84,7 @@ class PartPlace:
         for target, epoch in sorted({(owners.owners[g], owners.epochs[g]) for g in leaving}):
             chosen = [g for g in leaving if (owners.owners[g], owners.epochs[g]) == (target, epoch)]
             stay, given = place.cohorts.give(chosen)
-            found += [GroupRelease(epoch, self.number, target, cohort) for cohort in given]
+            found += [GroupRelease(epoch, self.number, target, one, now_s) for one in given]
             place = replace(place, cohorts=stay, epochs=_raised(place.epochs, chosen, epoch))
         return replace(place, held=tuple(found))
 

@@ -26,6 +26,7 @@ def release_record(release: GroupRelease) -> dict[str, Any]:
         "epoch": release.epoch,
         "source": release.source,
         "target": release.target,
+        "released_s": release.released_s,
         **_cohort_record(release.cohort),
     }
 
@@ -34,11 +35,17 @@ def read_release(record: dict[str, Any]) -> GroupRelease:
     """What :func:`release_record` gave.
 
     >>> cohort = Cohort(frozenset({3}), JoinOffset(SideOffset(0, 2, 20), SideOffset(0, 1)))
-    >>> release = GroupRelease(1, 1, 2, cohort)
+    >>> release = GroupRelease(1, 1, 2, cohort, 7.5)
     >>> read_release(release_record(release)) == release
     True
     """
-    return GroupRelease(record["epoch"], record["source"], record["target"], _read_cohort(record))
+    return GroupRelease(
+        record["epoch"],
+        record["source"],
+        record["target"],
+        _read_cohort(record),
+        record["released_s"],
+    )
 
 
 def place_record(place: PartPlace) -> dict[str, Any]:

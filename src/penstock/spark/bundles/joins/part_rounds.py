@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from penstock.channels.group_files import GroupFiles
@@ -21,8 +23,11 @@ class PartRounds:
 
     part: Part
     files: GroupFiles
+    clock: Callable[[], float] = time.time
     _published: set[GroupRelease] = field(default_factory=set)
     _rounds: int = 0
+    _released_s: dict[int, float] = field(default_factory=dict)
+    _pauses: dict[int, float] = field(default_factory=dict)
 
     @property
     def must_tell(self) -> bool:
@@ -46,14 +51,20 @@ class PartRounds:
         place = place.let_go(owners)
         if owners.moving_to(self.part.number) <= place.groups:
             return place
-        return place.take(self._given())
+        given = self._given()
+        self._released_s |= {
+            group: release.released_s for release in given for group in place.unknown(release)
+        }
+        return place.take(given)
 
     def tell_again(self) -> None:
         """Goes on as if nothing had been told here."""
         self._rounds = 0
 
     def publish(self, place: PartPlace) -> None:
-        """Lets others have what it has given, once that is recorded."""
+        """Lets others have what it has given, once that is recorded; all it has joined is out."""
+        for group in place.groups & self._released_s.keys():
+            self._pauses[group] = max(0.0, self.clock() - self._released_s.pop(group))
         for release in place.held:
             if release not in self._published:
                 self.files.give(release.target, release.name, release_record(release))
@@ -66,7 +77,8 @@ class PartRounds:
     def _settle(self, place: PartPlace) -> None:
         """Says of groups that it has taken them, and that whoever gave them can let them go."""
         while arrived := place.arrived(owners := self.files.owners(self.part.spread)):
-            self.files.propose(owners.settled(arrived))
+            if self.files.propose(owners.settled(arrived, self._pauses)):
+                self._pauses.clear()
         for release in self._given():
             if not place.unknown(release):
                 self.files.forget(self.part.number, release.name)
@@ -77,7 +89,7 @@ class PartRounds:
         Once it has read everything and has all that it is to have, it closes.
         """
         owners = self.files.owners(self.part.spread)
-        place = place.release(owners)
+        place = place.release(owners, self.clock())
         if not is_over or not place.has_all(owners, end):
             return place
         number = self.part.number
