@@ -8,7 +8,8 @@ import pytest
 
 import penstock as ps
 from penstock.errors import InputError
-from penstock.lang.deployment import parse_deployment
+from penstock.lang.builder.code import python_code
+from penstock.lang.deployment import deployment_yaml, parse_deployment
 from penstock.model.parts import JoinSpread, join_spread, parts_of
 
 STREAMS = """
@@ -36,10 +37,21 @@ def test_groups_are_dealt_out_and_each_part_has_a_channel() -> None:
 def test_it_is_written_in_yaml_and_in_python() -> None:
     assert spread_of("{spread: 3, groups: 12}") == JoinSpread(3, 12)
     assert spread_of("{spread: auto}") == JoinSpread(None, 60)
+    assert spread_of("{spread: 2, moves: off}") == JoinSpread(2, 60, "off")
     assert spread_of("partitioned") is None
     stream = ps.stream("readings", source=ps.generate.meters(days=1), lateness="2 min")
     flow = stream.filter("kwh > 3").named("peaks").to(None, join={"spread": 2, "groups": 8})
     assert flow.network().query("peaks").spread == JoinSpread(2, 8)
+
+
+@pytest.mark.parametrize("moves", ["load", "off"])
+def test_what_is_printed_says_the_same(moves: str) -> None:
+    text = STREAMS.replace("join: JOIN", f"join: {{spread: 3, groups: 12, moves: {moves}}}")
+    deployment = parse_deployment(text, "d.yaml", Path())
+    printed = deployment_yaml(deployment)
+    again = parse_deployment(printed, "d.yaml", Path())
+    assert again.network.query("pairs").spread == deployment.network.query("pairs").spread
+    assert '"spread": 3' in python_code(deployment)
 
 
 @pytest.mark.parametrize(
@@ -51,6 +63,7 @@ def test_it_is_written_in_yaml_and_in_python() -> None:
         ("{spread: 4, groups: 3}", "in 4 parts cannot have 3 groups"),
         ("{groups: 3}", "spread"),
         ("{spread: 2, parts: 3}", "parts"),
+        ("{spread: 2, moves: all}", "cannot be moved 'all'"),
     ],
 )
 def test_what_makes_no_sense_is_refused(written: str, said: str) -> None:

@@ -45,6 +45,8 @@ class GroupBalancer:
             return
         self._looked_s = now_s
         for join in self.moves.joins():
+            if join.spread.moves == "off":
+                continue
             if not join.table.moving and not join.table.closed:
                 self._look_at(join, now_s)
 
@@ -65,7 +67,11 @@ class GroupBalancer:
             workers,
             self._resting.get(join.name, 0),
         )
-        settings = GroupSettings(busy_above=BUSY_ABOVE, adaptive=join.spread.parts is None)
+        settings = GroupSettings(
+            busy_above=BUSY_ABOVE,
+            choice="random" if join.spread.moves == "random" else "load",
+            adaptive=join.spread.parts is None,
+        )
         rng = np.random.default_rng(join.table.number)
         decision = decide_groups(owners, reports, settings, rng, _spare(join, workers))
         self._resting[join.name] = decision.after.resting

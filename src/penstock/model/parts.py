@@ -8,7 +8,7 @@ its own. The join's fragment then gathers these channels, so that its readers se
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NewType
+from typing import Literal, NewType, cast, get_args
 
 from penstock.errors import InputError
 from penstock.model.partition_groups import GROUPS_AT_MOST
@@ -28,11 +28,16 @@ AUTOMATIC_PARTS = 4
 DEFAULT_GROUPS = 60
 
 
+GroupChoice = Literal["load", "random", "off"]
+GROUP_CHOICES: tuple[GroupChoice, ...] = get_args(GroupChoice)
+
+
 @dataclass(frozen=True)
 class JoinSpread:
     """How a join is shared out: to how many parts, in how many groups.
 
-    Without a number of parts, groups are given to as many as the load asks for.
+    Without a number of parts, groups are given to as many as the load asks for. ``moves`` says by
+    what the groups are chosen that are taken from busy parts: by their load, at random, or none.
 
     >>> JoinSpread(3).most_parts, JoinSpread().most_parts
     (3, 4)
@@ -40,6 +45,7 @@ class JoinSpread:
 
     parts: int | None = None
     groups: int = DEFAULT_GROUPS
+    moves: GroupChoice = "load"
 
     def __post_init__(self) -> None:
         if self.parts is not None and not 2 <= self.parts <= PARTS_AT_MOST:
@@ -51,6 +57,11 @@ class JoinSpread:
             raise InputError(
                 f"a join in {self.most_parts} parts cannot have {self.groups} groups",
                 hint=f"Give at least as many groups as parts, and at most {GROUPS_AT_MOST}.",
+            )
+        if self.moves not in GROUP_CHOICES:
+            raise InputError(
+                f"groups of a join cannot be moved {self.moves!r}",
+                hint="Say moves: load, random or off.",
             )
 
     @property
@@ -93,20 +104,31 @@ class Part:
         return frozenset(group for group, owner in enumerate(owners) if owner == self.number)
 
 
-def join_spread(spread: str, groups: int = DEFAULT_GROUPS) -> JoinSpread:
+def join_spread(spread: str, groups: int = DEFAULT_GROUPS, moves: str = "load") -> JoinSpread:
     """What somebody wrote about how a join is shared out.
 
     >>> join_spread("auto", 12)
-    JoinSpread(parts=None, groups=12)
+    JoinSpread(parts=None, groups=12, moves='load')
     """
+    choice = cast(GroupChoice, moves)  # Checked when the record is made.
     if spread == "auto":
-        return JoinSpread(None, groups)
+        return JoinSpread(None, groups, choice)
     if not spread.isdecimal():
         raise InputError(
             f"a join cannot be spread {spread!r}",
             hint=f"Say spread: auto, or a number from 2 to {PARTS_AT_MOST}.",
         )
-    return JoinSpread(int(spread), groups)
+    return JoinSpread(int(spread), groups, choice)
+
+
+def spread_settings(spread: JoinSpread) -> dict[str, str | int]:
+    """How a spread is written: what :func:`join_spread` reads, without what goes without saying.
+
+    >>> spread_settings(JoinSpread(3))
+    {'spread': 3, 'groups': 60}
+    """
+    written: dict[str, str | int] = {"spread": spread.parts or "auto", "groups": spread.groups}
+    return written if spread.moves == "load" else {**written, "moves": spread.moves}
 
 
 def first_owners(spread: JoinSpread) -> tuple[int, ...]:

@@ -78,6 +78,17 @@ def test_nothing_moves_where_nothing_has_to(balanced: Balanced) -> None:
     assert balanced.begun() == []
 
 
+def test_nothing_moves_where_people_do_it_by_hand(
+    controller: Controller, catalog: TroubledCatalog, home: Home
+) -> None:
+    text = JOIN.replace("groups: 6", "groups: 6, moves: off")
+    controller.submit("joins", "yaml", text, ".")
+    controller.tick()
+    balanced = Balanced(controller, catalog, home)
+    balanced.period(pairs_part1=(0.8, 0.9), pairs_part2=(0.0, 0.1))
+    assert balanced.begun() == []
+
+
 def test_it_waits_for_what_is_under_way(balanced: Balanced) -> None:
     balanced.period(pairs_part1=(0.8, 0.9), pairs_part2=(0.0, 0.1))
     balanced.period(pairs_part1=(0.8, 0.9), pairs_part2=(0.0, 0.1))

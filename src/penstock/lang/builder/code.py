@@ -16,6 +16,7 @@ from penstock.lang.deployment.sizes import memory_text
 from penstock.model.durations import duration_text
 from penstock.model.network import Deployment, Network, Query
 from penstock.model.operators import Operator, Switch
+from penstock.model.parts import spread_settings
 from penstock.model.settings import values_of
 from penstock.model.sources import ConsoleSink, Stream
 
@@ -168,8 +169,7 @@ class _GroupCode:
         if query.engine is not None:
             promises.append(f"engine={literal(query.engine)}")
         if query.spread is not None:
-            spread = {"spread": query.spread.parts or "auto", "groups": query.spread.groups}
-            promises.append(f"join={literal(spread)}")
+            promises.append(f"join={literal(spread_settings(query.spread))}")
         elif query.join is not None:
             promises.append(f"join={literal(query.join)}")
         return [] if sink == ConsoleSink() and not promises else [sink_code(sink), *promises]

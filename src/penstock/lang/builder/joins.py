@@ -124,7 +124,7 @@ def joining(
         return None, None
     if isinstance(written, str):
         return checked_join_way(written), None
-    unknown = [key for key in written if key not in ("spread", "groups")]
+    unknown = [key for key in written if key not in ("spread", "groups", "moves")]
     if unknown or "spread" not in written:
         raise InputError(
             f"a join is shared out by {dict(written)}",
@@ -133,4 +133,5 @@ def joining(
     groups = written.get("groups", DEFAULT_GROUPS)
     if not isinstance(groups, int):
         raise InputError(f"a join has {groups!r} groups", hint="Give a number.")
-    return "partitioned", join_spread(str(written["spread"]), groups)
+    moves = str(written.get("moves", "load"))
+    return "partitioned", join_spread(str(written["spread"]), groups, moves)

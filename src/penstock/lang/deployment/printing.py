@@ -20,6 +20,7 @@ from penstock.lang.sql import expression_sql
 from penstock.model.durations import duration_text
 from penstock.model.network import Deployment, NodeSpec, Query
 from penstock.model.operators import PythonOperator, SqlWrite, Switch
+from penstock.model.parts import spread_settings
 from penstock.model.retime import Retime
 from penstock.model.settings import values_of
 from penstock.model.sources import (
@@ -154,8 +155,7 @@ class _Printer:
         if query.join is not None:
             settings["join"] = query.join
         if query.spread is not None:
-            spread = query.spread
-            settings["join"] = _inline({"spread": spread.parts or "auto", "groups": spread.groups})
+            settings["join"] = _inline(spread_settings(query.spread))
         return settings
 
     def _to(self, sink: Sink | None, group: Group) -> object:

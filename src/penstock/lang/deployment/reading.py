@@ -340,11 +340,11 @@ def _joining(value: Value) -> tuple[JoinWay, JoinSpread | None]:
     if value.is_scalar:
         with value.pointing():
             return checked_join_way(value.text("partitioned or native")), None
-    section = value.section(("spread", "groups"))
+    section = value.section(("spread", "groups", "moves"))
     written = section["spread"].text("auto or a number of parts")
     groups = section["groups"].whole() if "groups" in section else DEFAULT_GROUPS
     with value.pointing():
-        return "partitioned", join_spread(written, groups)
+        return "partitioned", join_spread(written, groups, section.text("moves", "load"))
 
 
 def _made(
