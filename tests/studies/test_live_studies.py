@@ -13,12 +13,15 @@ from penstock.control.answer_models import MoveAnswer
 from penstock.control.records import MoveRecord
 from penstock.feeds.rates import known_rates
 from penstock.kernels.engine_choice import light_fragments
+from penstock.kernels.group_numbers import group_numbers
 from penstock.lang.deployment import parse_deployment
 from penstock.model.measurements import FragmentStatus
+from penstock.model.partition_groups import PartitionGroups
+from penstock.model.parts import JoinSpread
 from penstock.model.settings import settings_of
 from penstock.place.fuse import fuse
 from penstock.place.rhythm import round_us
-from penstock.studies import live_bursts, live_tree, prediction, traffic
+from penstock.studies import live_bursts, live_join, live_tree, prediction, traffic
 from penstock.studies.live_system import Delivered, Look, Watched
 from penstock.studies.recording import Stretch, write_packets
 from penstock.studies.report import Table
@@ -106,6 +109,21 @@ def test_how_it_is_balanced_makes_sense() -> None:
     for policy in live_bursts.POLICIES:
         written = settings_of({"policy": policy, **live_bursts.balance_settings()})
         assert BalanceSettings.checked(written).guards.patience == 1
+
+
+@pytest.mark.parametrize("rule", live_join.RULES)
+def test_the_join_is_shared_out_to_all_nodes(tmp_path: Path, rule: str) -> None:
+    network = parse_deployment(live_join.deployment(tmp_path, rule), "join", tmp_path).network
+    assert network.query("pairs").spread == JoinSpread(3, live_join.GROUPS, rule)  # type: ignore[arg-type]
+
+
+def test_one_group_of_a_join_is_hot(tmp_path: Path) -> None:
+    count = live_join.write_side(tmp_path / "calls.parquet", "ts", 3, 2_000, seed=1)
+    rows = pq.read_table(tmp_path / "calls.parquet").combine_chunks().to_batches()[0]
+    numbers = group_numbers(rows, PartitionGroups(("k",), live_join.GROUPS))
+    counts = np.bincount(numbers, minlength=live_join.GROUPS)
+    assert count == rows.num_rows == 6_000
+    assert counts[live_join.HOT_GROUP] > 5 * np.median(counts)
 
 
 def watched() -> Watched:
