@@ -176,7 +176,10 @@ class LiveBalancing:
 
 
 def _may_move(record: UnitRecord, unit: Unit | None) -> bool:
-    """Whether it is not bound to where it is, by its file or by what it does."""
+    """Whether it is not bound to where it is, by its file or by what it does.
+
+    Parts of a join stay apart: their groups move instead.
+    """
     fragment = None if unit is None else unit.fragment
-    is_bound = fragment is not None and fragment.is_bound
+    is_bound = fragment is not None and (fragment.is_bound or fragment.part is not None)
     return not is_bound and (record.pinned is None or record.pinned != record.node)

@@ -41,6 +41,7 @@ from penstock.control.set_aside import (
     outside_streams,
     set_aside_answer,
 )
+from penstock.control.spreading import whole_fragments
 from penstock.control.system import System, Unit, extended
 from penstock.control.system_balance import balance_of_file, read_balance, tell_of_file
 from penstock.errors import InputError, PenstockError, RunError, listed, suggestion
@@ -246,7 +247,7 @@ class Controller:
     def _planned(self, deployment: Deployment, units: Sequence[Unit]) -> Mapping[str, str]:
         now_s = self._catalog.now_s()
         alive = [node for node in self._catalog.nodes() if node.is_alive(now_s)]
-        fragments = [unit.fragment for unit in units if unit.fragment is not None]
+        fragments = whole_fragments(unit.fragment for unit in units)
         return planned_nodes(deployment, units, alive, self._costs.estimates(fragments))
 
     def _kept_to_tree(
@@ -271,7 +272,7 @@ class Controller:
     def estimates(self) -> Mapping[str, OperatorEstimate]:
         """What the fragments of the system have cost so far, as far as that is known."""
         units = self.system().units.values()
-        return self._costs.estimates([unit.fragment for unit in units if unit.fragment is not None])
+        return self._costs.estimates(whole_fragments(unit.fragment for unit in units))
 
     def note_costs(self, now_s: float) -> None:
         """Remembers now and then what fragments cost, for plans to come."""
@@ -284,7 +285,10 @@ class Controller:
             self._costs.note(fragment, measured)
             for sample in latest
             for name, measured in ({} if sample is None else sample.fragments).items()
-            if name in units and (fragment := units[name].fragment) is not None
+            if name in units
+            and (fragment := units[name].fragment) is not None
+            # What a part costs says little of the whole.
+            and fragment.is_whole
         ]
         if any(news):
             self._costs.save()
@@ -490,7 +494,6 @@ class Controller:
         """Looks at the system and carries out what has to be decided now."""
         with self._assigning:
             self._decide()
-            self.groups.tick()
 
     def _notice_standstill(self, now_s: float) -> None:
         decided_s, self._decided_s = self._decided_s, now_s
@@ -502,6 +505,7 @@ class Controller:
         units, nodes = self._catalog.units(), self._catalog.nodes()
         moves, now_s = self._catalog.moves(open_only=True), self._catalog.now_s()
         self._notice_standstill(now_s)
+        self.groups.carry_on(moves)
         moves = tuple(move for move in moves if not move.is_of_groups)
         wiring = tree_wiring(nodes, self.system())
         is_negotiated = read_balance(self._catalog).settings.get("policy") == HIERARCHY

@@ -144,9 +144,9 @@ class GroupMoves:
                 hint=error.hint or "",
             ) from None
 
-    def tick(self) -> None:
-        """Carries on with all moves that are under way."""
-        for move in self._catalog.moves(open_only=True):
+    def carry_on(self, moves: Sequence[MoveRecord]) -> None:
+        """Carries on with those of these open moves that are of groups."""
+        for move in moves:
             if move.is_of_groups:
                 self._advance(move)
 

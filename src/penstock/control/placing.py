@@ -41,7 +41,7 @@ def planned_nodes(
 
     name = deployment.placement or DEFAULT
     strategy = strategy_called(name, strategies(entry_points(group=GROUP)))()
-    fragments = whole_fragments([unit.fragment for unit in units if unit.fragment is not None])
+    fragments = whole_fragments(unit.fragment for unit in units)
     specs = [NodeSpec(node.name, node.cores, node.memory_bytes) for node in nodes]
     if len(specs) < 2:
         return {}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from penstock.control.answer_models import ApiModel
 from penstock.control.records import NodeRecord
+from penstock.control.spreading import whole_fragments
 from penstock.control.system import System
 from penstock.errors import InputError, PenstockError, UsageError, listed, suggestion
 from penstock.model.estimates import OperatorEstimate
@@ -107,7 +108,7 @@ def resilience(
     from penstock.load.slices import plan_slice
     from penstock.place.fragments import fragments_by_unit
 
-    fragments = [unit.fragment for unit in system.units.values() if unit.fragment is not None]
+    fragments = whole_fragments(unit.fragment for unit in system.units.values())
     try:
         problem = system_problem(system, nodes, estimates)
     except PenstockError as error:
@@ -171,7 +172,7 @@ def system_problem(
     for number, deployment in system.deployments.items():
         network = deployment.network
         units = [unit for unit in system.units.values() if unit.submission == number]
-        mine = [unit.fragment for unit in units if unit.fragment is not None]
+        mine = whole_fragments(unit.fragment for unit in units)
         if mine:
             light, rounds_s = light_fragments(network, mine), counted_rounds_s(network, mine)
             rates, costs = known_rates(network), measured_costs()

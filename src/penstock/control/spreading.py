@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from penstock.errors import InputError
@@ -43,11 +43,12 @@ def spread_fragment(
     return [*parts, replace(fragment, inputs=names, operators=(union,), gathers=spread)]
 
 
-def whole_fragments(fragments: Sequence[Fragment]) -> list[Fragment]:
+def whole_fragments(given: Iterable[Fragment | None]) -> list[Fragment]:
     """The fragments with joins in parts as they were before: what a strategy can place.
 
     What gathers goes where the join would go; where its parts go is not the strategy's to say.
     """
+    fragments = [fragment for fragment in given if fragment is not None]
     first = {one.part.whole: one for one in fragments if one.part and one.part.number == 1}
     found = []
     for fragment in fragments:

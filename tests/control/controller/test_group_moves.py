@@ -7,10 +7,13 @@ import pytest
 from control.toys import TroubledCatalog
 from penstock.channels.group_files import GroupFiles
 from penstock.channels.layout import StateLayout
+from penstock.control.answers import metrics_of, operators_answer, system_answer
 from penstock.control.controller import Controller
 from penstock.control.home import Home
 from penstock.control.join_answers import joins_answer
 from penstock.control.records import MoveRecord
+from penstock.control.resilience import system_problem
+from penstock.control.view import graph
 from penstock.errors import InputError
 from penstock.model.group_table import GroupTable
 from penstock.model.moves import Move
@@ -148,3 +151,16 @@ def test_what_is_said_of_joins(joining: Controller, home: Home) -> None:
         ("a", [2, 4], []),
         ("b", [0, 1, 3, 5], [0]),
     ]
+
+
+def test_all_that_is_said_of_a_system_can_be_said_of_parts(
+    joining: Controller, catalog: TroubledCatalog
+) -> None:
+    system = joining.system()
+    names = {fragment.name for fragment in system_answer(catalog, system).fragments}
+    assert {"pairs", "pairs_part1", "pairs_part2", "counts"} <= names
+    assert {unit.name for unit in graph(catalog, system)} >= {"pairs", "pairs_part1"}
+    assert metrics_of(catalog, system).fragments
+    assert operators_answer(catalog, system) == []
+    problem = system_problem(system, catalog.nodes(), joining.estimates())
+    assert not any("part" in name for unit in problem.members for name in unit)
