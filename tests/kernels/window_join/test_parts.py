@@ -91,6 +91,29 @@ def test_groups_move_at_any_moment(
     assert all(len(part.cohorts) <= 1 for part in world.parts), "all are level at the end"
 
 
+@pytest.mark.parametrize("kind", ["inner", "left"])
+@pytest.mark.parametrize("behind", range(14, 22))
+def test_a_group_that_is_level_with_no_other_finds_runs_made_for_others(
+    kind: str, behind: int
+) -> None:
+    bound = TimeBound(-60, 40)
+    terms = terms_of((pa.int64(),), bound, kind=kind, groups=GROUPS)
+    left, right = (
+        [(5 * number, (number * 7 + shift) % 11, number) for number in range(160)]
+        for shift in (0, 3)
+    )
+    left_batches, right_batches = (cut(side, [4] * 40) for side in (left, right))
+    world = Parts(terms, left_batches, right_batches, 2)
+    world.hand_over(0, 1, {0, 1})
+    world.move_on(1, 16, 16)
+    world.move_on(0, behind, behind)
+    world.hand_over(0, 1, {2, 3})
+    world.move_on(1, 27, 27)
+    for number in range(2):
+        world.move_on(number, len(left_batches), len(right_batches))
+    assert world.found == expected(terms, left, right)
+
+
 def test_what_a_part_does_not_own_it_cannot_give() -> None:
     part = JoinPart((Cohort(frozenset({1, 2}), JoinOffset()),))
     with pytest.raises(InputError, match=r"gives groups 4, which it does not own\. It owns 1, 2\."):

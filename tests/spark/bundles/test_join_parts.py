@@ -71,10 +71,10 @@ class Place:
             on_step=lambda step: self.world.on_step(self, step),
         )
 
-    def add(self, fragment: Fragment) -> None:
-        """Takes a fragment over from whoever has it."""
+    def add(self, fragment: Fragment, is_back: bool = False) -> None:
+        """Takes a fragment over from whoever has it, or goes on with what its place had."""
         self.fragments[fragment.name] = fragment
-        epoch = self.world.next_epoch(fragment.name)
+        epoch = self.world.epoch(fragment.name, is_back)
         folder: FragmentFolder = self.world.state.fragment(fragment.name)
         folder.claim(epoch)
         writer = Writer(self.world.state.channel(fragment.channel), epoch)
@@ -83,6 +83,13 @@ class Place:
         run = LightRun(fragment, plan, epoch, folder, [sink], writer, 1_000)  # type: ignore[arg-type]
         self.runs[fragment.name] = run
         self.bundle.add(plan, epoch)  # type: ignore[arg-type]
+
+    def hand(self, name: str, target: Place) -> None:
+        """Lets another place go on with a fragment."""
+        if name in self.bundle.members:
+            self.bundle.release(name)
+            self.bundle.settle()
+        target.add(self.fragments.pop(name))
 
     def work(self) -> None:
         """A round; one who dies is followed by another, who takes everything over."""
@@ -99,7 +106,7 @@ class Place:
             try:
                 for fragment in tuple(self.fragments.values()):
                     if not self.world.state.fragment(fragment.name).is_finished:
-                        self.add(fragment)
+                        self.add(fragment, is_back=next(self.world.turns) % 2 == 0)
                 return
             except Died:
                 continue
@@ -124,14 +131,17 @@ class World:
         self.groups = GroupFiles(self.state.fragment("pairs").groups)
         self.spread = self.parts[0].part.spread  # type: ignore[union-attr]
         self._epochs: Counter[str] = Counter()
+        self.turns = count()
         self.on_step: Callable[[Place, str], None] = lambda place, step: None
         self.places = [Place(self, name) for name in "abc"]
         for place, part in zip(self.places, self.parts, strict=True):
             place.add(part)
         self.places[0].add(self.whole)
 
-    def next_epoch(self, name: str) -> int:
-        self._epochs[name] += 1
+    def epoch(self, name: str, is_back: bool) -> int:
+        """The next epoch; the same one for a node that is back before its lease has ended."""
+        if not is_back:
+            self._epochs[name] += 1
         return self._epochs[name]
 
     @property
@@ -237,6 +247,22 @@ def test_whoever_dies_while_groups_move_every_pair_comes_once(
     world.finish()
     assert len(deaths) >= 3, "the fault must have struck"
     assert any(deaths), "a group must have been on its way when it struck"
+    world.check()
+
+
+def test_parts_move_as_a_whole_while_groups_move(session: SparkSession, tmp_path: Path) -> None:
+    world, random, moves = World(session, tmp_path), Random(7), 0
+    for _ in range(BATCHES - 1):
+        world.give()
+        world.move({random.randrange(7)}, random.choice([1, 2, 3]))
+        source = random.choice([place for place in world.places if place.fragments])
+        target = random.choice([place for place in world.places if place is not source])
+        name = random.choice(list(source.fragments))
+        source.hand(name, target)
+        moves += 1
+        world.work()
+    world.finish()
+    assert moves == BATCHES - 1
     world.check()
 
 

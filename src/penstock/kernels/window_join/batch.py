@@ -66,8 +66,8 @@ def join_batch(
     lefts = SideWindow(left, terms.layout(terms.left), kept)
     rights = SideWindow(right, terms.layout(terms.right), kept)
     right_old = rights.runs(before.right.first, before.right.stop)
-    right_new = rights.runs(before.right.stop, after.right.stop)
-    left_new = lefts.runs(before.left.stop, after.left.stop)
+    right_new = rights.exact_runs(before.right.stop, after.right.stop)
+    left_new = lefts.exact_runs(before.left.stop, after.left.stop)
     needs_old = right_new or terms.kind == "left"
     left_old = lefts.runs(before.left.first, before.left.stop) if needs_old else []
     # Partners are of one group, so it is enough to look for those of the owned rows.

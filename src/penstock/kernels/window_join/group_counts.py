@@ -21,8 +21,7 @@ def count_groups(
 ) -> Ints:
     """Rows that can have partners, by group, of the batches between two offsets.
 
-    Their runs are there already when the batch has been joined; a run that also has earlier batches
-    counts whole.
+    Their runs are there already when the batch has been joined.
     """
     found = np.zeros(terms.groups, np.int64)
     sides = (
@@ -30,7 +29,7 @@ def count_groups(
         (right, terms.right, before.right.stop, after.right.stop),
     )
     for batches, side, first, stop in sides:
-        for run in SideWindow(batches, terms.layout(side), cache).runs(first, stop):
+        for run in SideWindow(batches, terms.layout(side), cache).exact_runs(first, stop):
             shift = np.uint64(64 - group_bits(terms.groups))
             numbers = (run.places >> shift).astype(np.int64)
             found += np.bincount(numbers, minlength=terms.groups)

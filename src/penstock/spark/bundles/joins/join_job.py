@@ -106,7 +106,10 @@ class JoinJob:
             batches = ChannelBatches(channel, side)
             window = SideWindow(batches, terms.layout(joined), RunCache(self._runs))
             lacking = sorted(
-                {*window.missing(first, before.stop), *window.missing(before.stop, after.stop)}
+                {
+                    *window.missing(first, before.stop),
+                    *window.missing(before.stop, after.stop, is_exact=True),
+                }
             )
             if lacking:
                 manifests = [batches.manifest(number) for number in lacking]
