@@ -24,7 +24,7 @@ class ToldClient:
     def __init__(self) -> None:
         self.asked: list[tuple[Any, ...]] = []
 
-    def submit(self, *given: Any) -> SubmittedAnswer:
+    def submit(self, *given: Any, **_: Any) -> SubmittedAnswer:
         self.asked.append(given)
         return SubmittedAnswer(name=given[0], fragments=["top"], unread=[], begins=[])
 

@@ -69,7 +69,7 @@ class ToyClient:
     def nodes(self) -> Any:
         return self._told("nodes", list[NodeAnswer])
 
-    def submit(self, *_: object) -> Any:
+    def submit(self, *_: object, **__: object) -> Any:
         return self._told("submit", SubmittedAnswer)
 
     def move(self, *_: object) -> Any:

@@ -221,6 +221,9 @@ class TestQueries:
                 ],
                 "nodes": ["a", "b"],
                 "state": "starting",
+                "projected_s": None,
+                "measured_s": None,
+                "kept_for": [],
             }
         ]
 

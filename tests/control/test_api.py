@@ -48,6 +48,19 @@ def deployed(api: Api) -> Api:
     return api
 
 
+NOTHING_MEASURED = {
+    "fits": True,
+    "projected_s": None,
+    "limit_s": None,
+    "places": {},
+    "others": [],
+    "loads": {},
+    "peaks": {},
+    "why": [],
+    "help": [],
+}
+
+
 def submit(api: Api, name: str = "ami", text: str = AMI, **told: object) -> Any:
     kind = "sql" if text.startswith("SELECT") else "yaml"
     return api.ask("POST", "/api/queries", json={"name": name, "kind": kind, "text": text, **told})
@@ -84,6 +97,9 @@ class TestAsking:
                 "unread": [],
                 "begins": [begins("peaks")],
                 "balance": None,
+                "sharing": {"shared": [], "operators": 2, "saved": [], "notes": []},
+                "admission": {**NOTHING_MEASURED, "limit_s": 3.0, "places": {"peaks": "a"}},
+                "dry_run": False,
             },
         )
         answer = submit(api, "top", "SELECT home FROM peaks")
@@ -93,6 +109,9 @@ class TestAsking:
             "unread": [],
             "begins": [begins("top")],
             "balance": None,
+            "sharing": {"shared": [], "operators": 1, "saved": [], "notes": []},
+            "admission": {**NOTHING_MEASURED, "places": answer.json()["admission"]["places"]},
+            "dry_run": False,
         }
         (first, second) = api.ask("GET", "/api/queries").json()
         assert (first["name"], first["fragments"]) == ("ami", ["readings", "peaks"])

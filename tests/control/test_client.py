@@ -223,6 +223,9 @@ class TestAsking:
                 "max_latency_us": 5,
                 "start": "now",
                 "replace": False,
+                "share": True,
+                "force": False,
+                "dry_run": False,
             },
             [{"fragment": "q", "node": "b"}],
         ]

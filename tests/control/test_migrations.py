@@ -23,7 +23,7 @@ from penstock.control.home import Home
 from penstock.control.recorded_plans import keep_plans, recorded_unit
 from penstock.control.system import assembled
 from penstock.control.system_balance import keep_balance, read_balance, set_balance
-from penstock.control.tables import VERSION, meta, metadata, nodes, settings
+from penstock.control.tables import VERSION, meta, metadata, nodes, submissions
 from penstock.errors import InputError
 from penstock.model.measurements import FragmentStatus, IntakeSample, NodeSample
 from penstock.model.settings import settings_of
@@ -78,9 +78,9 @@ def change(url: str, statement: sa.Update) -> None:
 
 def is_migrated(url: str) -> bool:
     engine = sa.create_engine(url)
-    found = sa.inspect(engine).has_table(settings.name)
+    columns = {column["name"] for column in sa.inspect(engine).get_columns(submissions.name)}
     engine.dispose()
-    return found
+    return "is_dropped" in columns
 
 
 def test_everything_is_still_known(catalog: Catalog) -> None:

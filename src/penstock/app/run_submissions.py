@@ -160,10 +160,10 @@ def submit_parts(client: Client, parts: Iterable[RunPart], folder: Path) -> Iter
 
 def _submitted(client: Client, part: RunPart, folder: Path) -> Iterator[str]:
     if part.generation == 0:
-        client.submit(part.name, "yaml", part.text, str(folder))
+        client.submit(part.name, "yaml", part.text, str(folder), share=False)
         return
     try:
-        made = client.submit(part.name, "yaml", part.text, str(folder), start="start")
+        made = client.submit(part.name, "yaml", part.text, str(folder), start="start", share=False)
     except InputError as error:
         yield from _submitted_late(client, part, folder, error)
         return
@@ -177,7 +177,7 @@ def _submitted_late(
 ) -> Iterator[str]:
     """Has a part count from now on, where its streams cannot be read again."""
     try:
-        made = client.submit(part.name, "yaml", part.text, str(folder))
+        made = client.submit(part.name, "yaml", part.text, str(folder), share=False)
     except InputError as error:
         if error.what == refusal.what:
             raise refusal from None

@@ -13,9 +13,10 @@ import typer
 from penstock.cli.completion import query_names
 from penstock.cli.printing import JsonOption
 from penstock.cli.target import HomeOption, connected
-from penstock.errors import InputError, UsageError
+from penstock.errors import InputError, PenstockError, UsageError
 
 if TYPE_CHECKING:
+    from penstock.control.client import Client
     from penstock.model.estimates import OperatorEstimate
     from penstock.model.network import Deployment, Network
 
@@ -29,6 +30,8 @@ penstock explain ami.yaml --query heavy_homes       only what this query needs
 penstock explain ami.yaml --format mermaid > a.mmd  a flowchart
 
 penstock explain top.sql --over ami.yaml            one query over the streams of a file
+
+penstock explain heavy_homes                        a running query: what it reads of whom
 
 penstock explain move 3                             why the running system moved something
 """
@@ -49,8 +52,9 @@ def explain(
     file: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE|move",
-            help="The deployment file, or one query as .sql; or move and a number.",
+            metavar="FILE|NAME|move",
+            help="The deployment file, or one query as .sql; the name of a running query; or move "
+            "and a number.",
             show_default=False,
         ),
     ],
@@ -86,12 +90,17 @@ def explain(
 
     Files, folders and Python functions that it names and that are not there are told at the end.
 
+    penstock explain NAME shows what a running query computes itself, and what it reads of whom;
     penstock explain move N says why a running system moved something.
     """
     if json:
         format = Format.JSON
     if number is not None:
         _explain_move(file, number, format, home)
+        return
+    client = _system_of(file, home)
+    if client is not None:
+        _explain_running(client, str(file), format)
         return
     from penstock.cli.explaining import only
 
@@ -101,6 +110,30 @@ def explain(
     typer.echo(_PRINTERS[format](deployment, file).rstrip("\n"))
     if format is Format.TEXT:
         _check_parts(deployment, file)
+
+
+def _system_of(file: Path, home: Path | None) -> Client | None:
+    """The system that may know what looks like a name and is not a file; None without one."""
+    if file.suffix or len(file.parts) != 1 or file.exists():
+        return None
+    try:
+        return connected(home)
+    except PenstockError:
+        return None  # What is wrong with it as a file is said then.
+
+
+def _explain_running(client: Client, name: str, format: Format) -> None:
+    from penstock.cli.sharing_text import graph_lines
+    from penstock.control.answer_models import plain
+
+    graph = client.graph(name)
+    if format is Format.JSON:
+        typer.echo(json_text.dumps(plain(graph), indent=2))
+        return
+    if format is not Format.TEXT:
+        raise UsageError(f"a running query is not printed as {format}", hint="Use text or json.")
+    for line in graph_lines(graph):
+        typer.echo(line)
 
 
 def _read(file: Path, over: Path | None) -> Deployment:

@@ -20,6 +20,7 @@ from penstock.cli.printing import (
     say,
     watched,
 )
+from penstock.cli.sharing_text import decision_lines
 from penstock.cli.target import HomeOption, connected, system_home
 from penstock.errors import InputError, RunError, UsageError
 
@@ -184,6 +185,19 @@ def submit(
             "--replace", help="Take the place of one with this name; its state is forgotten."
         ),
     ] = False,
+    share: Annotated[
+        bool,
+        typer.Option(
+            "--share/--no-share",
+            help="Read what runs already of others, or compute all of it for this query alone.",
+        ),
+    ] = True,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would come of it, and do nothing.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Run it even if limits would be broken.")
+    ] = False,
     wait: Annotated[
         bool, typer.Option("--wait", help="Come back once it runs, for two minutes at most.")
     ] = False,
@@ -204,12 +218,28 @@ def submit(
     latency_us = None if max_latency is None else duration_us(max_latency)
     folder = str(file.parent.absolute())
     client = connected(home)
-    made = client.submit(name or file.stem, kind, text, folder, latency_us, start, replace)
-    if wait:
+    made = client.submit(
+        name or file.stem,
+        kind,
+        text,
+        folder,
+        latency_us,
+        start,
+        replace,
+        share=share,
+        force=force,
+        dry_run=dry_run,
+    )
+    if wait and not dry_run:
         client.await_running(made.name)
     if json:
         print_json(made)
     else:
+        for line in decision_lines(made):
+            print_line(line)
+        if made.dry_run:
+            print_line(f"{made.name} was not taken in: this was a dry run")
+            return
         parts = [", ".join(made.fragments)] * bool(made.fragments)
         parts += [f"once something reads it, {one}" for one in made.unread]
         print_line(f"running as {made.name}: {'; '.join(parts)}")
@@ -269,7 +299,7 @@ def ls(home: HomeOption = None, json: JsonOption = False) -> None:
     rows = [
         (
             one.name,
-            one.state,
+            f"kept for {', '.join(one.kept_for)}" if one.kept_for else one.state,
             " ".join(one.nodes),
             ", ".join(sorted({_since_words(begun) for begun in one.begins})),
             ", ".join(one.queries),

@@ -51,6 +51,8 @@ class SubmitRequest(ApiModel):
     """A deployment file or a single query to be run; ``start`` is since when it counts.
 
     With ``replace`` one of the same name is stopped and forgotten, if this one can be taken in.
+    With ``share`` it reads what runs already of others. One that does not fit is taken in with
+    ``force``; with ``dry_run`` it is said what would come of it, and nothing is done.
     """
 
     name: str = Field(max_length=200)
@@ -60,6 +62,9 @@ class SubmitRequest(ApiModel):
     max_latency_us: int | None = Field(None, gt=0, le=MOST)
     start: StartKind = "now"
     replace: bool = False
+    share: bool = True
+    force: bool = False
+    dry_run: bool = False
 
 
 class FragmentMove(ApiModel):
@@ -118,7 +123,12 @@ class BeginAnswer(ApiModel):
 
 
 class QueryAnswer(ApiModel):
-    """A submission with its queries, fragments and intakes."""
+    """A submission with its queries, fragments and intakes.
+
+    One that was dropped is ``kept_for`` others, as far as they share it: its queries are gone.
+    ``projected_s`` is how old its results were expected to be when it was taken in, ``measured_s``
+    how old the oldest are.
+    """
 
     name: str
     queries: list[str]
@@ -126,6 +136,9 @@ class QueryAnswer(ApiModel):
     begins: list[BeginAnswer]
     nodes: list[str]
     state: ShownState
+    kept_for: list[str] = []
+    projected_s: float | None = None
+    measured_s: float | None = None
 
 
 class Unmeasured(ApiModel):
@@ -335,6 +348,92 @@ class VersionAnswer(ApiModel):
     version: str
 
 
+class SharedAnswer(ApiModel):
+    """A stream that a query reads of others: whose it is, and who else uses it.
+
+    One that is ``tapped`` lies inside the fragment that computes it.
+    """
+
+    stream: str
+    source: str
+    fragment: str
+    submission: str
+    used_by: list[str]
+    tapped: bool
+    signature: str
+
+
+class SharingAnswer(ApiModel):
+    """What a submission shares: streams of others, and which of its operators that saves.
+
+    ``notes`` say what runs already and is not shared all the same.
+    """
+
+    shared: list[SharedAnswer]
+    operators: int
+    saved: list[str]
+    notes: list[str]
+
+
+class GraphPartAnswer(ApiModel):
+    """A fragment or an intake behind a query: whose it is, where it runs, what it does and reads.
+
+    ``taps`` are streams inside it that others share, ``shared`` those that it reads instead of
+    computing them.
+    """
+
+    fragment: str
+    submission: str
+    node: str | None
+    operators: list[str]
+    reads: list[str]
+    shared: list[str]
+    taps: list[str]
+
+
+class GraphAnswer(ApiModel):
+    """What a submission computes itself, what it reads of whom, and what was projected of it.
+
+    ``measured_s`` is how old its results have been at most, by the 99th percentile.
+    """
+
+    name: str
+    own: list[GraphPartAnswer]
+    others: list[GraphPartAnswer]
+    sharing: SharingAnswer
+    projected_s: float | None
+    measured_s: float | None
+    limit_s: float | None
+
+
+class TouchedAnswer(ApiModel):
+    """A query on a node that gets more to do: its latency as measured and as projected."""
+
+    query: str
+    before_s: float
+    after_s: float | None
+    limit_s: float | None
+
+
+class AdmissionAnswer(ApiModel):
+    """What a submission was projected to come to when it was decided.
+
+    ``places`` are the nodes of its fragments, ``loads`` the shares of nodes in use afterwards on
+    average and ``peaks`` in bursts, ``why`` why it does not fit, ``help`` what would let it. Times
+    that have no end or are not known are null.
+    """
+
+    fits: bool
+    projected_s: float | None
+    limit_s: float | None
+    places: dict[str, str]
+    others: list[TouchedAnswer]
+    loads: dict[str, float]
+    peaks: dict[str, float]
+    why: list[str]
+    help: list[str]
+
+
 class SubmittedAnswer(ApiModel):
     """What a submission came to; streams that are ``unread`` run once something reads them.
 
@@ -346,6 +445,9 @@ class SubmittedAnswer(ApiModel):
     unread: list[str]
     begins: list[BeginAnswer]
     balance: BalanceAnswer | None = None
+    sharing: SharingAnswer | None = None
+    admission: AdmissionAnswer | None = None
+    dry_run: bool = False
 
 
 class DroppedAnswer(ApiModel):

@@ -26,6 +26,7 @@ from penstock.control.metrics import SystemMetrics
 from penstock.control.negotiation_story import NEGOTIATION
 from penstock.control.notes import is_waiting_for_node, place_notes
 from penstock.control.records import UNREADABLE, Contact, MoveRecord, NodeRecord, UnitRecord
+from penstock.control.sharing_answers import kept_for
 from penstock.control.standing import with_standing
 from penstock.control.system import System, Unit
 from penstock.control.system_balance import balance_answer
@@ -33,7 +34,7 @@ from penstock.control.unreadable import unreadable_units
 from penstock.load.apportion import OperatorShare, operator_shares
 from penstock.load.costs import measured_costs
 from penstock.model.durations import US_PER_S, moment_text
-from penstock.model.measurements import NodeSample, UnitSample
+from penstock.model.measurements import FragmentStatus, NodeSample, UnitSample
 from penstock.place.rhythm import latency_limit_us
 
 _MOST_TOLD = 2_000
@@ -220,8 +221,13 @@ def queries_answer(
     units = {unit.name: unit for unit in catalog.units()}
     now_s = catalog.now_s()
     alive = {node.name for node in catalog.nodes() if node.is_alive(now_s)}
+    submissions = catalog.submissions()
+    names = {one.id: one.name for one in submissions if not one.is_dropped}
+    users = kept_for(system, names) if system.dropped else {}
+    queries = tuple(system.queries.items())
+    latest = {node.name: catalog.latest_sample(node.name) for node in catalog.nodes()}
     found = []
-    for submission in catalog.submissions():
+    for submission in submissions:
         if submission.id not in system.deployments:
             continue  # It has come since.
         mine = [unit for unit in system.units.values() if unit.submission == submission.id]
@@ -229,14 +235,26 @@ def queries_answer(
         found.append(
             QueryAnswer(
                 name=submission.name,
-                queries=[query.name for query in system.deployments[submission.id].network.queries],
+                queries=[name for name, owner in queries if owner == submission.id],
                 fragments=[unit.name for unit in mine],
                 begins=begins_answer(mine),
                 nodes=sorted({unit.node or "" for unit in known}),
                 state=_summary({_state(unit, alive, unreadable) for unit in known}),
+                projected_s=submission.sharing.projected_s,
+                measured_s=_measured_s(known, latest),
+                kept_for=list(users.get(submission.id, ())) if submission.is_dropped else [],
             )
         )
     return found
+
+
+def _measured_s(
+    units: Iterable[UnitRecord], latest: Mapping[str, NodeSample | None]
+) -> float | None:
+    """How old the oldest results of some fragments are."""
+    found = [_measured(unit, latest.get(unit.node or "")) for unit in units]
+    told = [one.latency_p99_s for one in found if isinstance(one, FragmentStatus)]
+    return max((one for one in told if one is not None), default=None)
 
 
 def begins_answer(units: Iterable[Unit]) -> list[BeginAnswer]:
@@ -308,5 +326,6 @@ def metrics_of(
         fragments=fragments_answer(catalog, system, set_aside),
         operators=operators_answer(catalog, system),
         set_aside=set_aside,
+        submissions=queries_answer(catalog, system, set_aside),
         queries={unit.name: unit.fragment.queries for unit in units if unit.fragment is not None},
     )

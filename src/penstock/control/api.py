@@ -26,6 +26,7 @@ from penstock.control.answer_models import (
     DroppedAnswer,
     FragmentAnswer,
     FragmentMove,
+    GraphAnswer,
     JoinAnswer,
     KeptAnswer,
     LetterAnswer,
@@ -63,6 +64,7 @@ from penstock.control.pages import PAGE_POLICY, api_page
 from penstock.control.records import EventRecord
 from penstock.control.refusals import REFUSALS, REFUSED_TEXTS
 from penstock.control.results import read_results
+from penstock.control.sharing_answers import admission_answer
 from penstock.control.system import System
 from penstock.control.system_balance import balance_answer, set_balance
 from penstock.control.view_api import add_view
@@ -176,6 +178,10 @@ def _add_reading(app: FastAPI, home: Home, catalog: Catalog, controller: Control
     @app.get("/api/queries", summary="What was submitted")
     def queries() -> list[QueryAnswer]:
         return queries_answer(catalog, controller.system(), controller.set_aside())
+
+    @app.get("/api/queries/{name}/sharing", summary="What it computes, and what it reads of whom")
+    def graph(name: str) -> GraphAnswer:
+        return controller.graph(name)
 
     @app.get("/api/fragments", summary="Every fragment and intake: where it is and how it does")
     def fragments() -> list[FragmentAnswer]:
@@ -382,23 +388,23 @@ def _add_acting(
     app: FastAPI, catalog: Catalog, controller: Controller, on_down: Callable[[], None]
 ) -> None:
     @app.post("/api/queries", status_code=201, summary="Submit a deployment or a query")
-    def submit(asked: SubmitRequest) -> SubmittedAnswer:
-        units = controller.submit(
-            asked.name,
-            asked.kind,
-            asked.text,
-            asked.folder,
-            asked.max_latency_us,
-            asked.start,
-            asked.replace,
-        )
-        says_balance = controller.system().deployments[units[0].submission].balance
+    def submit(asked: SubmitRequest, response: Response) -> SubmittedAnswer:
+        units, proposal = controller.take_in(asked)
+        number = proposal.asked.id
+        says_balance = proposal.system.deployments[number].balance
+        if asked.dry_run:
+            response.status_code = 200
         return SubmittedAnswer(
             name=asked.name,
             fragments=[unit.name for unit in units if not unit.is_unread],
             unread=[unit.name for unit in units if unit.is_unread],
-            begins=begins_answer(units),
+            begins=[] if asked.dry_run else begins_answer(units),
             balance=balance_answer(catalog) if says_balance else None,
+            sharing=controller.sharing_of(proposal)
+            if asked.dry_run
+            else controller.sharing(asked.name),
+            admission=admission_answer(proposal),
+            dry_run=asked.dry_run,
         )
 
     @app.put("/api/balance", summary="Have the system balanced in another way")

@@ -199,7 +199,7 @@ class _Late:
         if maker.fragment is None:
             return WHOLE
         inputs = {upstream: self._since(upstream, known) for upstream in maker.reads}
-        return streams_since(maker.fragment.operators, inputs).get(maker.fragment.output, WHOLE)
+        return streams_since(maker.fragment.operators, inputs).get(maker.stream_in(stream), WHOLE)
 
     def from_oldest(self, unit: Unit) -> Beginning:
         """Later than every row that channels do not hold any more."""
@@ -214,21 +214,21 @@ class _Late:
             maker = self._makers[stream]
             inputs = {upstream: self._kept_since(upstream) for upstream in maker.reads}
             operators = maker.fragment.operators if maker.fragment else ()
-            output = maker.fragment.output if maker.fragment else stream
-            return streams_since(operators, inputs).get(output, WHOLE)
+            return streams_since(operators, inputs).get(maker.stream_in(stream), WHOLE)
         own, gone = self._own_since(stream), self._heads[stream].latest
         # What is gone has been given, so it lies after what the stream itself counts after.
         return self._after(stream, {**own.whole, **gone}) if gone else own
 
     def _own_since(self, stream: str) -> Since:
         """After which times a stream of others counts itself."""
-        fragment = self._makers[stream].fragment
+        maker = self._makers[stream]
+        fragment = maker.fragment
         if fragment is None:
             return WHOLE
         inputs = {name: one.since for name, one in fragment.beginning.inputs.items()}
         if fragment.gathers is not None:
             return self._own_since(next(iter(self._makers[stream].reads)))
-        return streams_since(fragment.operators, inputs).get(fragment.output, WHOLE)
+        return streams_since(fragment.operators, inputs).get(maker.stream_in(stream), WHOLE)
 
     def _event_time(self, stream: str, since: Since) -> list[int]:
         column = self._makers[stream].network.shapes[stream].event_time

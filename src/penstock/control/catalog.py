@@ -280,6 +280,52 @@ class Catalog:
             connection.execute(sa.update(units).where(mine).values(is_dropped=True))
             _count_change(connection)
 
+    def replan(
+        self,
+        made: Mapping[int, str],
+        changed: Collection[str],
+        gone: Collection[str] = (),
+        dropped: int | None = None,
+    ) -> None:
+        """Changes plans of submissions that run, all at once.
+
+        Units that have ``changed`` are begun anew where they are, those that are ``gone`` stop for
+        good, and of the submission that is ``dropped`` only what others share is left.
+        """
+        now_s = self.now_s()
+        with self._begin() as connection:
+            for number, plan in made.items():
+                mine = plans.c.submission == number
+                connection.execute(sa.update(plans).where(mine).values(plan=plan))
+            stopping = units.c.name.in_(tuple(gone))
+            connection.execute(sa.update(units).where(stopping).values(is_dropped=True))
+            again = units.c.name.in_(tuple(changed)) & units.c.node.is_not(None)
+            values = {"epoch": units.c.epoch + 1, "previous": units.c.node, "assigned_s": now_s}
+            connection.execute(sa.update(units).where(again).values(**values))
+            if dropped is not None:
+                mine = submissions.c.id == dropped
+                connection.execute(sa.update(submissions).where(mine).values(is_dropped=True))
+            _count_change(connection)
+
+    def remove_shared(
+        self, names: Collection[str], made: Mapping[int, str], over: Collection[int]
+    ) -> None:
+        """Takes out units that have stopped for good, and the submissions that are ``over``.
+
+        The others go on by the plans that were ``made``.
+        """
+        gone = tuple(names)
+        with self._begin() as connection:
+            connection.execute(sa.delete(moves).where(moves.c.unit.in_(gone)))
+            connection.execute(sa.delete(units).where(units.c.name.in_(gone)))
+            for number, plan in made.items():
+                mine = plans.c.submission == number
+                connection.execute(sa.update(plans).where(mine).values(plan=plan))
+            ended = tuple(over)
+            connection.execute(sa.delete(plans).where(plans.c.submission.in_(ended)))
+            connection.execute(sa.delete(submissions).where(submissions.c.id.in_(ended)))
+            _count_change(connection)
+
     def remove(self, submission: int) -> None:
         """Takes a submission and its units out."""
         with self._begin() as connection:

@@ -17,6 +17,7 @@ from penstock.control.answer_models import (
     DroppedAnswer,
     FragmentAnswer,
     FragmentMove,
+    GraphAnswer,
     JoinAnswer,
     KeptAnswer,
     LetterAnswer,
@@ -67,6 +68,7 @@ _ROWS = TypeAdapter(RowsAnswer)
 _SUBMITTED = TypeAdapter(SubmittedAnswer)
 _SYSTEM = TypeAdapter(SystemAnswer)
 _VERSION = TypeAdapter(VersionAnswer)
+_GRAPH = TypeAdapter(GraphAnswer)
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,10 @@ class Client:
         """What was submitted."""
         return self._told(_QUERIES, "GET", "/api/queries")
 
+    def graph(self, name: str) -> GraphAnswer:
+        """What a submission computes itself, what it reads of whom, and what was projected."""
+        return self._told(_GRAPH, "GET", f"/api/queries/{_part(name)}/sharing")
+
     def fragments(self) -> list[FragmentAnswer]:
         """Every fragment and intake: where it is and how it does."""
         return self._told(_FRAGMENTS, "GET", "/api/fragments")
@@ -187,9 +193,14 @@ class Client:
         max_latency_us: int | None = None,
         start: StartKind = "now",
         replace: bool = False,
+        share: bool = True,
+        force: bool = False,
+        dry_run: bool = False,
     ) -> SubmittedAnswer:
         """Submits a deployment or a query that counts from ``start`` on; what it came to.
 
+        What runs already is shared, unless it is not to ``share`` anything. One that does not fit
+        is taken in by ``force``; a ``dry_run`` only tells what would come of it.
         With ``replace`` it takes the place of one that has its name.
         """
         # Unchecked: what is wrong with it the controller says best.
@@ -201,6 +212,9 @@ class Client:
             max_latency_us=max_latency_us,
             start=start,
             replace=replace,
+            share=share,
+            force=force,
+            dry_run=dry_run,
         )
         return self._told(_SUBMITTED, "POST", "/api/queries", json=dict(asked))
 

@@ -7,7 +7,8 @@ import re
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,19 @@ from penstock.balance.hierarchy.written import HIERARCHY
 from penstock.channels.channel import Channel
 from penstock.channels.ingest.again import check_rereadable
 from penstock.channels.layout import StateLayout
-from penstock.control.answer_models import LetterAnswer, SetAsideAnswer
-from penstock.control.answers import fragments_answer
+from penstock.control.answer_models import (
+    GraphAnswer,
+    LetterAnswer,
+    SetAsideAnswer,
+    SharingAnswer,
+    SubmitRequest,
+)
+from penstock.control.answers import fragments_answer, queries_answer
 from penstock.control.beginning import decided, newest, oldest
 from penstock.control.catalog import Catalog
 from penstock.control.cost_memory import COSTS, CostMemory
 from penstock.control.decisions import Assign, ChangeMove, Forgive, Reroute, decide
+from penstock.control.examining import Examiner, Proposal, refusal
 from penstock.control.group_moves import BETWEEN, GroupMoves
 from penstock.control.home import Home
 from penstock.control.live_tree import check_attached, check_plan, tree_wiring
@@ -41,14 +49,18 @@ from penstock.control.set_aside import (
     outside_streams,
     set_aside_answer,
 )
+from penstock.control.shared_work import SharedWork, leaving
+from penstock.control.sharing_answers import graph_parts, kept_for, sharing_answer
 from penstock.control.spreading import whole_fragments
-from penstock.control.system import System, Unit, extended
+from penstock.control.system import System, Unit, extended, understood
 from penstock.control.system_balance import balance_of_file, read_balance, tell_of_file
 from penstock.errors import InputError, PenstockError, RunError, listed, suggestion
 from penstock.model.beginnings import Begun, StartKind
+from penstock.model.durations import US_PER_S
 from penstock.model.estimates import OperatorEstimate
 from penstock.model.moves import Move
 from penstock.model.network import Deployment
+from penstock.model.sharing import NOTHING_SHARED, SharedStream, Sharing
 from penstock.place.tree_placing import place_in_tree
 
 _STOPPING_AT_MOST_S = 30.0
@@ -77,6 +89,7 @@ class Controller:
         self._assigning = threading.Lock()
         self._costs = CostMemory(home.path / COSTS)
         self.groups = GroupMoves(catalog, home.state, self.system)
+        self._shared = SharedWork(home.state, catalog, self.channel)
         self._noted_s = self._looked_s = self._timed_s = 0.0
         self._slow: set[str] = set()
         self._told_slow: set[str] = set()
@@ -92,7 +105,8 @@ class Controller:
         if submissions != known:
             plans = self._catalog.plans()
             ids = [submission.id for submission in submissions]
-            system = recorded_system({id: plans[id] for id in ids if id in plans})
+            dropped = {submission.id for submission in submissions if submission.is_dropped}
+            system = recorded_system({id: plans[id] for id in ids if id in plans}, dropped)
             self._assembled = (submissions, system)
         return system
 
@@ -105,29 +119,51 @@ class Controller:
         max_latency_us: int | None = None,
         start: StartKind = "now",
         replace: bool = False,
+        share: bool = True,
     ) -> tuple[Unit, ...]:
         """Takes in a deployment or a query; the units it adds. Raises what is wrong with it.
 
-        What it reads of others it counts from ``start`` on. With ``replace`` one of that name is
-        stopped and forgotten first, but only if nothing is wrong with the new one.
+        What it reads of others it counts from ``start`` on. What runs already is shared, unless
+        it is not to ``share`` anything. With ``replace`` one of that name is stopped and forgotten
+        first, but only if nothing is wrong with the new one.
+        """
+        return self.take_in(
+            # Unchecked: what is wrong with it is said where it is looked at.
+            SubmitRequest.model_construct(
+                name=name,
+                kind=kind,
+                text=text,
+                folder=folder,
+                max_latency_us=max_latency_us,
+                start=start,
+                replace=replace,
+                share=share,
+            )
+        )[0]
+
+    def take_in(self, asked: SubmitRequest) -> tuple[tuple[Unit, ...], Proposal]:
+        """The same, and what was known when it was decided.
+
+        One that does not fit is refused, unless it is to be taken in by ``force``; with ``dry_run``
+        nothing is done.
         """
         with self._asking:
             try:
-                return self._submitted(name, kind, text, folder, max_latency_us, start, replace)
+                former, proposal = self._proposed(asked)
+                if asked.dry_run:
+                    return proposal.units, proposal
+                if not proposal.impact.fits and not asked.force:
+                    raise refusal(proposal)
+                with self._tapped(former, proposal.asked) as (former, agreed):
+                    units = self._taken_in(former, agreed, proposal.planned)
+                    return units, proposal
             except PenstockError as error:
-                self._catalog.tell("refused", name[:200], error.what)
+                self._catalog.tell("refused", asked.name[:200], error.what)
                 raise
 
-    def _submitted(
-        self,
-        name: str,
-        kind: SubmissionKind,
-        text: str,
-        folder: str,
-        max_latency_us: int | None,
-        start: StartKind,
-        replaces: bool,
-    ) -> tuple[Unit, ...]:
+    def _proposed(self, wish: SubmitRequest) -> tuple[System, Proposal]:
+        """The system, and what a submission comes to in it: shared if it fits so, else alone."""
+        name = wish.name
         if not _NAME.fullmatch(name):
             raise InputError(
                 f"{name!r} cannot name a submission",
@@ -136,27 +172,110 @@ class Controller:
             )
         known = self._catalog.submissions()
         replaced = next((submission for submission in known if submission.name == name), None)
-        if replaced is not None and not replaces:
-            raise InputError(
-                f"{name} is already running",
-                hint="Give it another name, drop the other first, or replace it: submit --replace.",
-            )
+        if replaced is not None and (not wish.replace or replaced.is_dropped):
+            raise self._taken(replaced)
         number = max((submission.id for submission in known), default=0) + 1
-        asked = Submission(number, name, kind, text, folder, max_latency_us, Begun(start))
+        written = (wish.kind, wish.text, wish.folder, wish.max_latency_us)
+        asked = Submission(number, name, *written, Begun(wish.start))
         former = self.system() if replaced is None else self._without(replaced)
+        # What gives way to it may be what it would share.
+        sharing = self._sharing(former, asked, wish.share and replaced is None)
+        first = self._examined(former, replace(asked, sharing=sharing))
+        if first.impact.fits or not sharing.reads:
+            return former, first
+        notes = (*sharing.notes, "what runs already comes too late for it")
+        alone = self._examined(former, replace(asked, sharing=Sharing(notes=notes)))
+        return former, alone if alone.impact.fits else first
+
+    def _examined(self, former: System, asked: Submission) -> Proposal:
+        """What a submission comes to; raises what is wrong with it."""
         system = extended(former, asked)
-        balance = balance_of_file(self._catalog, name, system.deployments[number].balance)
-        units = tuple(unit for unit in system.units.values() if unit.submission == number)
+        units = tuple(unit for unit in system.units.values() if unit.submission == asked.id)
         if not units:
             raise InputError(
-                f"{name} has no queries whose results go anywhere, and no streams for others",
+                f"{asked.name} has no queries whose results go anywhere, and no streams for others",
                 hint="Add a query, or give one that has to: none a destination.",
             )
         self._check_nodes(units)
-        check_attached(self._catalog.nodes(), system, number)
+        check_attached(self._catalog.nodes(), system, asked.id)
         _check_engines(units)
-        wished = self._planned(system.deployments[number], units)
-        planned = self._kept_to_tree(system, units, {**wished, **self._parts_apart(units)})
+        deployment = system.deployments[asked.id]
+        wished = {**self._planned(deployment, units), **self._parts_apart(units)}
+        planned = self._kept_to_tree(system, units, wished)
+        fragments = [unit.fragment for unit in units if unit.fragment is not None]
+        return Examiner(self._catalog).examined(
+            asked,
+            system,
+            planned,
+            self._costs.estimates(fragments),
+            tree_wiring(self._catalog.nodes(), system) is None,
+        )
+
+    def _sharing(self, system: System, asked: Submission, share: bool) -> Sharing:
+        """What a submission shares: nothing if it is to see what was there before it."""
+        deployment = understood(system, asked)
+        # What is cut for devices is put together anew with every cut.
+        is_cut = asked.kind == "segment" or deployment.devices is not None
+        if is_cut or not share or not deployment.share or asked.begun.start != "now":
+            return NOTHING_SHARED
+        return self._shared.decide(system, deployment.network)
+
+    @contextmanager
+    def _tapped(self, former: System, asked: Submission) -> Iterator[tuple[System, Submission]]:
+        """Gives out the streams inside fragments that a submission shares.
+
+        Where a fragment does not do so in time nothing is shared; where the submission is not taken
+        in, it is undone.
+        """
+        reads = asked.sharing.reads
+        with self._assigning:
+            system = self._shared.tap(former, reads)
+        self._assembled = ((), System())
+        if system is former:
+            yield former, asked
+            return
+        try:
+            if self._shared.await_tapped(reads):
+                yield system, asked
+                return
+        except BaseException:
+            self._untap(former, reads)
+            raise
+        self._untap(former, reads)
+        notes = (*asked.sharing.notes, "what is to be shared could not be given out in time")
+        yield former, replace(asked, sharing=replace(NOTHING_SHARED, notes=notes))
+
+    def _untap(self, former: System, reads: Sequence[SharedStream]) -> None:
+        with self._assigning:
+            self._shared.untap(former, reads)
+        self._assembled = ((), System())
+
+    def _taken(self, submission: Submission) -> InputError:
+        """Why no other can have the name of a submission."""
+        name = submission.name
+        if not submission.is_dropped:
+            return InputError(
+                f"{name} is already running",
+                hint="Give it another name, drop the other first, or replace it: submit --replace.",
+            )
+        users = kept_for(self.system(), self._names()).get(submission.id, ())
+        return InputError(
+            f"{name} was dropped, and what others share of it still runs for {listed(users)}",
+            hint="Give it another name.",
+        )
+
+    def _names(self) -> dict[int, str]:
+        """The submissions that have not been dropped, by number."""
+        known = self._catalog.submissions()
+        return {one.id: one.name for one in known if not one.is_dropped}
+
+    def _taken_in(
+        self, former: System, asked: Submission, planned: Mapping[str, str]
+    ) -> tuple[Unit, ...]:
+        number, name = asked.id, asked.name
+        system = extended(former, asked)
+        balance = balance_of_file(self._catalog, name, system.deployments[number].balance)
+        units = tuple(unit for unit in system.units.values() if unit.submission == number)
         made = [
             UnitRecord(
                 unit.name,
@@ -168,9 +287,9 @@ class Controller:
             )
             for unit in units
         ]
-        if replaced is not None:
+        if any(one.name == name for one in self._catalog.submissions()):
             self._dropped(name, _STOPPING_AT_MOST_S)
-        whole = self._add(asked, former, system, made, start, balance).units.values()
+        whole = self._add(asked, former, system, made, asked.begun.start, balance).units.values()
         added = [unit for unit in whole if unit.submission == number]
         self._catalog.tell("submit", name, f"submitted with {len(added)} units")
         if balance is not None:
@@ -178,10 +297,17 @@ class Controller:
         return tuple(added)
 
     def _without(self, submission: Submission) -> System:
-        """The system as it is without a submission; raises if others read what that gives."""
+        """The system as it is without a submission; raises if others use what that gives."""
         self._check_unread(submission)
-        plans = self._catalog.plans()
-        return recorded_system({id: plan for id, plan in plans.items() if id != submission.id})
+        system = self.system()
+        left = leaving(system, {*system.dropped, submission.id}).system
+        users = kept_for(left, self._names()).get(submission.id, ())
+        if users:
+            raise InputError(
+                f"{submission.name} cannot be replaced: {listed(users)} shares what it computes",
+                hint="Give the new one another name.",
+            )
+        return left
 
     def _check_unread(self, submission: Submission) -> None:
         readers = self.system().readers(submission.id)
@@ -366,36 +492,94 @@ class Controller:
     def _dropped(self, name: str, patience_s: float, keep_data: bool = False) -> Path | None:
         submission = self._submission(name)
         self._check_unread(submission)
-        units = [unit for unit in self.system().units.values() if unit.submission == submission.id]
+        system = self.system()
+        left = leaving(system, {*system.dropped, submission.id})
+        names = [unit.name for unit in left.gone]
+        is_whole = left.is_whole(submission.id, system)
         kept = self._home.kept(f"{name}-{submission.id}") if keep_data else None
         with self._assigning:
-            self._catalog.drop(submission.id)
-        self._await_release([unit.name for unit in units], patience_s)
+            if is_whole:
+                self._catalog.drop(submission.id)
+            else:
+                self._catalog.replan(left.at_first(system), left.changed, names, submission.id)
+        self._assembled = ((), System())
+        self._await_release(names, patience_s)
+        self._shared.await_up(left.changed, patience_s)
         # The data first: what is left of one that is not known any more nobody would ever delete,
         # and the next of that name would go on from there.
-        for unit in units:
+        for unit in left.gone:
             for stream in unit.reads:
                 self.channel(stream).forget(unit.name)
-        for unit in units:
-            if kept is not None:
+        for unit in left.gone:
+            if kept is not None and unit.submission == submission.id:
                 self._keep(unit, kept)
             self._forget(unit)
-        self._catalog.remove(submission.id)
-        self._catalog.tell("drop", name, "dropped" if kept is None else f"dropped, kept in {kept}")
+        for stream in left.untapped:
+            self.channel(stream).drop()
+        if is_whole:
+            self._catalog.remove(submission.id)
+        else:
+            over = {*system.dropped, submission.id} - left.system.deployments.keys()
+            self._catalog.remove_shared(names, left.plans(), over)
+        self._assembled = ((), System())
+        users = kept_for(left.system, self._names()).get(submission.id, ())
+        told = "dropped" if kept is None else f"dropped, kept in {kept}"
+        told += f"; what {listed(users)} shares of it is kept" if users else ""
+        self._catalog.tell("drop", name, told)
         return kept
 
     def _submission(self, name: str) -> Submission:
         known = self._catalog.submissions()
         for one in known:
-            if one.name == name:
+            if one.name == name and (not one.is_dropped or self._is_stopping(one)):
                 return one
         owner = self.system().queries.get(name)
-        names = [submission.name for submission in known]
+        names = [submission.name for submission in known if not submission.is_dropped]
         if owner is not None:
             part = next(submission.name for submission in known if submission.id == owner)
             raise InputError(f"{name} is part of {part}", hint=f"Drop {part} as a whole.")
         hint = f"There are {listed(names)}. {suggestion(name, names)}".strip()
         raise InputError(f"nothing called {name} is running", hint=hint)
+
+    def sharing(self, name: str) -> SharingAnswer:
+        """What a submission shares with others."""
+        return self._sharing_told(self.system(), self._submission(name))
+
+    def sharing_of(self, proposal: Proposal) -> SharingAnswer:
+        """What a submission that has not been taken in would share."""
+        return self._sharing_told(proposal.system, proposal.asked)
+
+    def graph(self, name: str) -> GraphAnswer:
+        """What a submission computes itself, what it reads of whom, and what was projected."""
+        submission, system = self._submission(name), self.system()
+        names = {one.id: one.name for one in self._catalog.submissions()}
+        nodes = {unit.name: unit.node for unit in self._catalog.units()}
+        own, others = graph_parts(system, submission.id, nodes, names)
+        mine = [one for one in queries_answer(self._catalog, system) if one.name == name]
+        limits = [
+            query.max_latency_us for query in system.deployments[submission.id].network.queries
+        ]
+        known = [limit_us / US_PER_S for limit_us in limits if limit_us is not None]
+        return GraphAnswer(
+            name=name,
+            own=own,
+            others=others,
+            sharing=self._sharing_told(system, submission),
+            projected_s=submission.sharing.projected_s,
+            measured_s=mine[0].measured_s if mine else None,
+            limit_s=min(known, default=None),
+        )
+
+    def _sharing_told(self, system: System, submission: Submission) -> SharingAnswer:
+        names = {one.id: one.name for one in self._catalog.submissions()}
+        network = system.deployments[submission.id].network
+        operators = {*submission.sharing.saved, *(one.name for one in network.operators)}
+        return sharing_answer(system, submission, names, operators)
+
+    def _is_stopping(self, submission: Submission) -> bool:
+        """Whether some of its units were told to stop and are still there."""
+        units = self._catalog.units()
+        return any(unit.is_dropped for unit in units if unit.submission == submission.id)
 
     def _await_release(self, names: Sequence[str], patience_s: float) -> None:
         until_s = time.monotonic() + patience_s

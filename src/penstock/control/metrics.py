@@ -17,6 +17,7 @@ from penstock.control.answer_models import (
     FragmentAnswer,
     NodeAnswer,
     OperatorAnswer,
+    QueryAnswer,
     SetAsideAnswer,
 )
 from penstock.control.latencies import delay_s
@@ -61,6 +62,7 @@ class SystemMetrics(Collector):
     operators: Sequence[OperatorAnswer] = ()
     set_aside: Sequence[SetAsideAnswer] = ()
     queries: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    submissions: Sequence[QueryAnswer] = ()
 
     def text(self) -> str:
         """All of it in the text form of Prometheus."""
@@ -78,8 +80,21 @@ class SystemMetrics(Collector):
             _cpu_shares(self.fragments, self.queries),
             *_operator_families(self.operators),
             *_stream_families(self.set_aside),
+            _projections(self.submissions),
         )
         return (family for family in families if family.samples)
+
+
+def _projections(submissions: Iterable[QueryAnswer]) -> Metric:
+    projected = _gauge(
+        "penstock_submission_projected_latency_seconds",
+        "How old the results of a submission were expected to be when it was taken in.",
+        "submission",
+    )
+    for one in submissions:
+        if one.projected_s is not None:
+            projected.add_metric([one.name], one.projected_s)
+    return projected
 
 
 def _node_families(nodes: Iterable[NodeAnswer]) -> tuple[Metric, ...]:

@@ -140,17 +140,36 @@ class RunningSystem:
 
     @overload
     def submit(
-        self, work: Flow, /, *, max_latency: str | None = None, start: str = "now"
+        self,
+        work: Flow,
+        /,
+        *,
+        max_latency: str | None = None,
+        start: str = "now",
+        share: bool = True,
+        force: bool = False,
     ) -> RunningQuery: ...
 
     @overload
     def submit(
-        self, work: Deployment, /, *, max_latency: str | None = None, start: str = "now"
+        self,
+        work: Deployment,
+        /,
+        *,
+        max_latency: str | None = None,
+        start: str = "now",
+        share: bool = True,
     ) -> RunningDeployment: ...
 
     @overload
     def submit(
-        self, work: Flow, /, *more: Flow, max_latency: str | None = None, start: str = "now"
+        self,
+        work: Flow,
+        /,
+        *more: Flow,
+        max_latency: str | None = None,
+        start: str = "now",
+        share: bool = True,
     ) -> RunningDeployment: ...
 
     def submit(
@@ -160,26 +179,40 @@ class RunningSystem:
         *more: Flow,
         max_latency: str | None = None,
         start: str = "now",
+        share: bool = True,
+        force: bool = False,
     ) -> RunningQuery | RunningDeployment:
         """Runs a flow that has a name, with all it reads; or several, or a deployment, as one.
 
         A stream from outside that runs already is shared if it is described in the same way. What
         is read of streams that run already counts from ``start`` on: ``now``, ``oldest`` for what
-        is kept of them, or ``start`` for all of their rows.
+        is kept of them, or ``start`` for all of their rows. What runs already is read of those
+        who compute it, unless it is not to ``share`` anything. What would break limits is refused,
+        unless it is taken in by ``force``.
         """
         if isinstance(work, Deployment):
-            self._submit(work, work.name, max_latency, start)
+            self._submit(work, work.name, max_latency, start, share, force)
             return self._running(work)
         made = deployment(work, *more)
         name = made.network.queries[-1].name
-        self._submit(made, name, max_latency, start)
+        self._submit(made, name, max_latency, start, share, force)
         return self._running(made, name) if more else RunningQuery(name, self.client)
 
-    def _submit(self, made: Deployment, name: str, max_latency: str | None, start: str) -> None:
+    def _submit(
+        self,
+        made: Deployment,
+        name: str,
+        max_latency: str | None,
+        start: str,
+        share: bool,
+        force: bool,
+    ) -> None:
         text = deployment_yaml(made, show_passwords=True)
         latency_us = None if max_latency is None else duration_us(max_latency)
         folder = str(Path.cwd())
-        self.client.submit(name, "yaml", text, folder, latency_us, checked_start(start))
+        self.client.submit(
+            name, "yaml", text, folder, latency_us, checked_start(start), share, force
+        )
 
     def _running(self, made: Deployment, name: str | None = None) -> RunningDeployment:
         names = [query.name for query in made.network.queries]

@@ -7,7 +7,7 @@ takes over a system.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -63,12 +63,19 @@ def plan_text(system: System, submission: int) -> str:
         )
         for unit in mine
     )
-    offered = (system.streams[unit.gives] for unit in mine if unit.is_offered)
+    offered = (
+        system.streams[unit.gives]
+        for unit in mine
+        if unit.is_offered and unit.gives in system.streams
+    )
     return encode_plan(SubmissionPlan(system.deployments[submission], tuple(units), tuple(offered)))
 
 
-def recorded_system(plans: Mapping[int, str]) -> System:
-    """The system of recorded plans, by submission, oldest first."""
+def recorded_system(plans: Mapping[int, str], dropped: Collection[int] = ()) -> System:
+    """The system of recorded plans, by submission, oldest first.
+
+    What is left of those that are ``dropped`` only those read who share it already.
+    """
     units: dict[str, Unit] = {}
     streams: dict[str, Stream] = {}
     deployments: dict[int, Deployment] = {}
@@ -77,7 +84,7 @@ def recorded_system(plans: Mapping[int, str]) -> System:
         units |= {unit.name: unit for unit in _units(number, plan)}
         streams |= {stream.name: stream for stream in plan.offered}
         deployments[number] = plan.deployment
-    return System(units, streams, deployments)
+    return System(units, streams, deployments, frozenset(dropped) & deployments.keys())
 
 
 def recorded_unit(catalog: Catalog, record: UnitRecord) -> Unit:

@@ -8,6 +8,7 @@ from typing import Literal
 
 from penstock.model.beginnings import Begun
 from penstock.model.measurements import FragmentStatus
+from penstock.model.sharing import NOTHING_SHARED, Sharing
 
 SubmissionKind = Literal["yaml", "sql", "segment"]
 UnitKind = Literal["fragment", "intake"]
@@ -27,7 +28,9 @@ class Submission:
 
     ``kind`` says how it is written: ``yaml`` for a deployment, ``sql`` for a single query,
     ``segment`` for the server's part of a query for devices at another cut.
-    ``begun`` is since when its fragments count, decided when it was taken in.
+    ``begun`` is since when its fragments count and ``sharing`` what it reads of others instead of
+    computing it, both decided when it was taken in. Of one that ``is_dropped`` stays what others
+    share.
     """
 
     id: int
@@ -37,6 +40,8 @@ class Submission:
     folder: str
     max_latency_us: int | None = None
     begun: Begun = field(default_factory=Begun)
+    sharing: Sharing = NOTHING_SHARED
+    is_dropped: bool = False
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,8 +18,10 @@ from penstock.model.operators import Input, Operator
 from penstock.model.partition_groups import PartitionGroups
 from penstock.model.retime import Retime, keeps_order, no_order
 from penstock.model.rewiring import copied, rewired
+from penstock.model.sharing import SharedStream
 from penstock.model.sources import KafkaSource, RunningSource, Stream
 from penstock.place.fuse import fuse
+from penstock.share.matching import shared_network
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,28 @@ class Unit:
         return self.again is None and not is_part
 
     @property
+    def rereads(self) -> tuple[str, ...]:
+        """The channels with rows made again that it reads first."""
+        begins = () if self.fragment is None else self.fragment.beginning.inputs.values()
+        return tuple(begin.before for begin in begins if begin.before is not None)
+
+    def stream_in(self, channel: str) -> str:
+        """The stream in one of the channels that it fills."""
+        if self.fragment is None or channel in self.fragment.taps:
+            return channel
+        return self.fragment.output
+
+    @property
+    def taps(self) -> tuple[str, ...]:
+        """The streams inside it that it gives as well, because others share them."""
+        return () if self.fragment is None else self.fragment.taps
+
+    @property
+    def shares(self) -> tuple[str, ...]:
+        """What it reads of others because it is what it would compute itself."""
+        return () if self.fragment is None else self.fragment.shared
+
+    @property
     def is_retimed(self) -> bool:
         """Whether its rows have an event time of their own."""
         return self.fragment is not None and isinstance(self.fragment.operators[-1], Retime)
@@ -69,16 +93,20 @@ class Unit:
 
 @dataclass(frozen=True)
 class System:
-    """The units of all submissions, and the streams that new submissions can read."""
+    """The units of all submissions, and the streams that new submissions can read.
+
+    Of those that are ``dropped`` only what others share is left.
+    """
 
     units: Mapping[str, Unit] = field(default_factory=dict)
     streams: Mapping[str, Stream] = field(default_factory=dict)
     deployments: Mapping[int, Deployment] = field(default_factory=dict)
+    dropped: frozenset[int] = frozenset()
 
     @cached_property
     def makers(self) -> Mapping[str, Unit]:
         """The unit that fills each channel, none before those that it reads."""
-        return {unit.gives: unit for unit in self.units.values()}
+        return {stream: unit for unit in self.units.values() for stream in (unit.gives, *unit.taps)}
 
     @property
     def queries(self) -> dict[str, int]:
@@ -86,6 +114,7 @@ class System:
         return {
             query.name: number
             for number, deployment in self.deployments.items()
+            if number not in self.dropped
             for query in deployment.network.queries
         }
 
@@ -95,42 +124,126 @@ class System:
         return next((groups for groups in found if groups is not None), None)
 
     def readers(self, submission: int) -> tuple[str, ...]:
-        """The units of other submissions that read something of this one."""
+        """The units of other submissions that read something of this one by its name."""
         mine = [unit for unit in self.units.values() if unit.submission == submission]
         given = {unit.gives for unit in mine}
         return tuple(
             unit.name
             for unit in self.units.values()
-            if unit.submission != submission and not given.isdisjoint({*unit.reads, *unit.repeats})
+            if unit.submission != submission
+            and not given.isdisjoint({*unit.reads, *unit.repeats} - {*unit.shares})
         )
 
 
 def assembled(submissions: Iterable[Submission]) -> System:
     """The system that these submissions, oldest first, describe."""
-    system = System()
+    system, dropped = System(), set[int]()
     for submission in submissions:
         system = extended(system, submission)
-    return system
+        if submission.is_dropped:
+            dropped.add(submission.id)
+    return system if not dropped else pruned(system, dropped)
+
+
+def pruned(system: System, dropped: Collection[int]) -> System:
+    """The system without what only ``dropped`` submissions need, found by reachability.
+
+    What others share of those is computed on, and given to nobody else: a fragment of which only a
+    stream inside is shared leaves the rest out. Streams that nobody shares any more are not
+    given out. Linear in units and what they read.
+    """
+    needed = _needed(system, dropped)
+    read = {stream for name in needed for stream in system.units[name].reads}
+    units = {
+        name: _left(unit, read, unit.submission in dropped)
+        for name, unit in system.units.items()
+        if name in needed
+    }
+    offered = {
+        name: stream
+        for name, stream in system.streams.items()
+        if name in system.makers and system.makers[name].submission not in dropped
+    }
+    kept = {unit.submission for unit in units.values()}
+    deployments = {
+        number: deployment
+        for number, deployment in system.deployments.items()
+        if number in kept or number not in dropped
+    }
+    return System(units, offered, deployments, frozenset(dropped) & deployments.keys())
+
+
+def _needed(system: System, dropped: Collection[int]) -> set[str]:
+    """The units that submissions which are not dropped have, and those behind them."""
+    waiting = [unit for unit in system.units.values() if unit.submission not in dropped]
+    found = {unit.name for unit in waiting}
+    while waiting:
+        unit = waiting.pop()
+        for stream in (*unit.reads, *unit.rereads):
+            maker = system.makers[stream]
+            if maker.name not in found:
+                found.add(maker.name)
+                waiting.append(maker)
+    return found
+
+
+def _left(unit: Unit, read: Collection[str], is_dropped: bool) -> Unit:
+    fragment = unit.fragment
+    if fragment is None:
+        return unit
+    taps = tuple(tap for tap in fragment.taps if tap in read)
+    left = replace(fragment, taps=taps)
+    if is_dropped:
+        has_tail = unit.gives in read or not taps
+        left = replace(left, queries=(), writes=(), has_tail=has_tail)
+    return unit if left == fragment else replace(unit, fragment=left)
 
 
 def extended(system: System, submission: Submission) -> System:
     """The system with one more submission; raises what is wrong with it."""
-    deployment, repeats = _deployment(system, submission), frozenset[str]()
+    deployment, repeats = understood(system, submission), frozenset[str]()
     if submission.begun.start == "start":
         deployment, repeats = repeated(system, deployment, submission.id)
+    reads = submission.sharing.reads
+    named = {stream.name for stream in deployment.network.streams}
+    if reads:
+        network = shared_network(deployment.network, reads, shared_streams(system, reads))
+        deployment = replace(deployment, network=network)
     _check_order(system, deployment.network)
-    units = {unit.name: unit for unit in _units(system, deployment, submission, repeats)}
+    units = {unit.name: unit for unit in _units(system, deployment, submission, repeats, named)}
+    taken = {*system.units, *(tap for unit in system.units.values() for tap in unit.taps)}
     for name in units:
-        if name in system.units:
+        if name in taken:
             raise InputError(
                 f"{name} is already part of the running system",
                 hint="Give it another name, or drop the other first.",
             )
     return System(
-        {**system.units, **units},
+        {**tapped(system.units, reads), **units},
         {**system.streams, **_offered(deployment.network, units)},
         {**system.deployments, submission.id: deployment},
+        system.dropped,
     )
+
+
+def shared_streams(system: System, reads: Iterable[SharedStream]) -> dict[str, Stream]:
+    """What is read of others, as streams that run."""
+    found: dict[str, Stream] = {}
+    for read in reads:
+        maker = system.units[read.maker]
+        found |= {one.name: one for one in offered_streams(maker.network, [read.source])}
+    return found
+
+
+def tapped(units: Mapping[str, Unit], reads: Iterable[SharedStream]) -> dict[str, Unit]:
+    """The units, with those that have to give streams inside them doing so."""
+    found = dict(units)
+    for read in reads:
+        fragment = found[read.maker].fragment
+        if read.tapped and fragment is not None and read.source not in fragment.taps:
+            taps = tuple(sorted((*fragment.taps, read.source)))
+            found[read.maker] = replace(found[read.maker], fragment=replace(fragment, taps=taps))
+    return found
 
 
 def _check_order(system: System, network: Network) -> None:
@@ -154,7 +267,8 @@ def _has_order(system: System, stream: str) -> bool:
     return keeps and all(_has_order(system, read) for read in maker.reads)
 
 
-def _deployment(system: System, submission: Submission) -> Deployment:
+def understood(system: System, submission: Submission) -> Deployment:
+    """What a submission asks for, as it is written."""
     running = system.streams.values()
     if submission.kind == "sql":
         name, origin = submission.name, f"{submission.name}.sql"
@@ -256,12 +370,22 @@ def _in_time(deployment: Deployment, max_latency_us: int | None) -> Deployment:
 
 
 def _units(
-    system: System, deployment: Deployment, submission: Submission, repeats: frozenset[str]
+    system: System,
+    deployment: Deployment,
+    submission: Submission,
+    repeats: frozenset[str],
+    named: Collection[str],
 ) -> list[Unit]:
+    """The units of a submission, which reads the streams that are ``named`` because it says so."""
     network, number = deployment.network, submission.id
     begun = submission.begun
+    shared = {read.source for read in submission.sharing.reads} - {*named}
     fragments = [
-        replace(fragment, is_read=True)
+        replace(
+            fragment,
+            is_read=True,
+            shared=tuple(name for name in fragment.inputs if name in shared),
+        )
         for fused in fuse(network)
         for fragment in spread_fragment(network, fused, begun.fragments)
     ]

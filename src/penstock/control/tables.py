@@ -10,10 +10,11 @@ import sqlalchemy as sa
 from penstock.control.codec import Codec
 from penstock.model.beginnings import Begun
 from penstock.model.measurements import FragmentStatus, NodeSample
+from penstock.model.sharing import NOTHING_SHARED, Sharing
 
 Record = TypeVar("Record")
 
-VERSION = 7
+VERSION = 8
 """The version of these tables; those of an older one are changed by ``migrations``."""
 
 metadata = sa.MetaData()
@@ -59,6 +60,8 @@ submissions = sa.Table(
     sa.Column("folder", sa.Text, nullable=False),
     sa.Column("max_latency_us", sa.BigInteger),
     sa.Column("begun", RecordType(Codec(Begun), Begun()), nullable=False),
+    sa.Column("sharing", RecordType(Codec(Sharing), NOTHING_SHARED), nullable=False),
+    sa.Column("is_dropped", sa.Boolean, nullable=False, default=False),
 )
 
 plans = sa.Table(

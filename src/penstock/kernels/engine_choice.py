@@ -9,6 +9,7 @@ from penstock.errors import InputError
 from penstock.kernels.gather_plan import GatherPlan
 from penstock.kernels.join_plan import JoinPlan
 from penstock.kernels.planning import LightPlan, plan_fragment
+from penstock.kernels.rows_plan import RowsPlan
 from penstock.kernels.window_plan import NotLight
 from penstock.model.engines import EngineName
 from penstock.model.fragments import Fragment
@@ -82,6 +83,8 @@ def _what(plan: LightPlan) -> str:
         return "a join of two streams" if plan.part is None else "a part of a join of two streams"
     if isinstance(plan, GatherPlan):
         return "the results of a join's parts"
+    if isinstance(plan, RowsPlan):
+        return "rows of a stream that is shared"
     what = "sessions" if isinstance(plan.window, SessionWindow) else "windows"
     return f"{what} over one stream"
 

@@ -25,12 +25,20 @@ Columns = Mapping[str, Expression]
 _TIMES = (DataType.TIMESTAMP, DataType.DATE)
 
 
+_ROWS = "rows"
+
+
 def after_moments(shape: Shape, moments: Moments) -> Iterator[Filter]:
     """Filters for the rows that lie after these times."""
     for column, since_us in moments.items():
         since = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=since_us)
         counts = Call(">", (Column(column), Literal(since)))
-        yield Filter("since", Input("rows", shape), counts)
+        yield Filter("since", Input(_ROWS, shape), counts)
+
+
+def is_counting(operator: Operator) -> bool:
+    """Whether it is one of those filters."""
+    return operator.name == "since" and operator.inputs[0].stream == _ROWS
 
 
 def inline(operators: Iterable[Operator], schema: Schema) -> tuple[Columns, tuple[Expression, ...]]:

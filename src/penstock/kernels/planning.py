@@ -6,11 +6,12 @@ from typing import TypeAlias
 
 from penstock.kernels.gather_plan import GatherPlan, plan_gathering
 from penstock.kernels.join_plan import JoinPlan, plan_join
+from penstock.kernels.rows_plan import RowsPlan, plan_rows
 from penstock.kernels.window_plan import NotLight, WindowPlan, plan_windows
 from penstock.model.fragments import Fragment
 from penstock.model.operators import WindowJoin
 
-LightPlan: TypeAlias = WindowPlan | JoinPlan | GatherPlan
+LightPlan: TypeAlias = WindowPlan | JoinPlan | GatherPlan | RowsPlan
 
 
 def plan_fragment(fragment: Fragment) -> LightPlan | NotLight:
@@ -19,4 +20,6 @@ def plan_fragment(fragment: Fragment) -> LightPlan | NotLight:
         return plan_gathering(fragment)
     if any(isinstance(operator, WindowJoin) for operator in fragment.operators):
         return plan_join(fragment)
+    if fragment.inputs == fragment.shared and not fragment.stateful:
+        return plan_rows(fragment)
     return plan_windows(fragment)

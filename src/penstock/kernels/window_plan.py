@@ -14,6 +14,7 @@ from penstock.kernels.inlining import (
     first_computed_time,
     first_not_evaluated,
     inline,
+    is_counting,
     substitute,
 )
 from penstock.model.beginnings import WHOLE, result_given, since_behind
@@ -39,7 +40,9 @@ class WindowPlan:
     """Windows or sessions over one stream, as expressions over that stream's columns.
 
     A row counts if all ``conditions`` are true. ``after`` are the operators behind the aggregate,
-    whose expressions kernels evaluate themselves. ``schema`` is that of the input.
+    whose expressions kernels evaluate themselves. ``schema`` is that of the input. ``taps`` are
+    streams inside it that it gives as well, each with how many operators behind the aggregate are
+    in front of it; without ``has_tail`` it gives nothing else.
     """
 
     name: str
@@ -52,6 +55,8 @@ class WindowPlan:
     calls: tuple[PlannedCall, ...]
     aggregate: Aggregate
     after: tuple[Operator, ...]
+    taps: tuple[tuple[str, int], ...] = ()
+    has_tail: bool = True
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -112,7 +117,7 @@ def plan_windows(fragment: Fragment) -> WindowPlan | NotLight:
     """The fragment as windows or sessions over one stream, or why it is not."""
     if len(fragment.inputs) != 1:
         return NotLight(f"it reads {len(fragment.inputs)} streams")
-    before, aggregate, after = _split(tuple(_counting(fragment)))
+    before, aggregate, after = _split(tuple(counting_operators(fragment)))
     if aggregate is None:
         return NotLight("it has no windowed aggregate")
     for operator in (*before, *after):
@@ -133,7 +138,7 @@ def plan_windows(fragment: Fragment) -> WindowPlan | NotLight:
     return _plan(fragment, before, aggregate, after)
 
 
-def _counting(fragment: Fragment) -> Iterator[Operator]:
+def counting_operators(fragment: Fragment) -> Iterator[Operator]:
     """The operators, with filters between them for what counts of a fragment that came late."""
     sinces = {name: start.since for name, start in fragment.beginning.inputs.items()}
     first = next(input for operator in fragment.operators for input in operator.inputs)
@@ -186,4 +191,15 @@ def _plan(
         tuple(calls),
         aggregate,
         after,
+        tuple((stream, _steps_before(stream, aggregate, after)) for stream in fragment.taps),
+        fragment.has_tail,
     )
+
+
+def _steps_before(stream: str, aggregate: Aggregate, after: tuple[Operator, ...]) -> int:
+    """How many operators behind the aggregate are part of a stream: what counts of it included."""
+    names = [aggregate.name, *(operator.name for operator in after)]
+    steps = names.index(stream)
+    while steps < len(after) and is_counting(after[steps]):
+        steps += 1
+    return steps

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -16,10 +17,31 @@ from penstock.model.operators import Filter, Map, Operator
 from penstock.model.types import DataType
 
 
+@dataclass(frozen=True)
+class MemberResult:
+    """What a member gives by a round: the rows of its result, and those of streams inside it."""
+
+    rows: pa.Table
+    tapped: Mapping[str, pa.Table] = field(default_factory=dict)
+
+    @property
+    def has_rows(self) -> bool:
+        return any(table.num_rows for table in (self.rows, *self.tapped.values()))
+
+
 def give_results(
     shape: StateShape, closed: pa.Table, plans: Mapping[int, WindowPlan]
 ) -> Iterator[tuple[int, pa.Table]]:
     """The rows that each member gives for its closed windows, members in order."""
+    for member, result in give_members(shape, closed, plans):
+        if result.rows.num_rows:
+            yield member, result.rows
+
+
+def give_members(
+    shape: StateShape, closed: pa.Table, plans: Mapping[int, WindowPlan]
+) -> Iterator[tuple[int, MemberResult]]:
+    """What each member gives for its closed windows, members in order."""
     finished = _finish(shape, closed)
     members = finished.column(MEMBER).to_numpy()
     order = np.argsort(members, kind="stable")
@@ -29,7 +51,7 @@ def give_results(
     for at, member in enumerate(kept.tolist()):
         rows = ordered.slice(edges[at], edges[at + 1] - edges[at])
         result = _give(plans[member], rows)
-        if result.num_rows:
+        if result.has_rows:
             yield member, result
 
 
@@ -41,13 +63,19 @@ def _finish(shape: StateShape, closed: pa.Table) -> pa.Table:
     return pa.table(columns)
 
 
-def _give(plan: WindowPlan, rows: pa.Table) -> pa.Table:
+def _give(plan: WindowPlan, rows: pa.Table) -> MemberResult:
     time = ARROW_TYPES[DataType.TIMESTAMP]
     columns = [rows.column(f"key_{at}") for at in range(len(plan.keys))]
     columns += [rows.column(name).cast(time) for name in (START, END)]
     columns += [rows.column(f"result_{at}") for at in range(len(plan.calls))]
     result = _typed(columns, arrow_schema(plan.aggregate.output.schema))
-    return apply_operators(plan.after, result)
+    tapped, done = {}, 0
+    for stream, steps in sorted(plan.taps, key=lambda tap: tap[1]):
+        result = apply_operators(plan.after[done:steps], result)
+        tapped[stream], done = result, steps
+    if not plan.has_tail:
+        return MemberResult(arrow_schema(plan.output.schema).empty_table(), tapped)
+    return MemberResult(apply_operators(plan.after[done:], result), tapped)
 
 
 def _typed(columns: Iterable[pa.ChunkedArray | pa.Array], wanted: pa.Schema) -> pa.Table:

@@ -132,10 +132,15 @@ def signatures(network: Network) -> Signatures:
     )
 
 
-def canonical_streams(network: Network) -> dict[str, CanonicalStream]:
-    """Every stream of a network, outside or made, in its canonical form."""
+def canonical_streams(
+    network: Network, known: Mapping[str, CanonicalStream] | None = None
+) -> dict[str, CanonicalStream]:
+    """Every stream of a network, outside or made, in its canonical form.
+
+    ``known`` says what some of its outside streams are: those that others make.
+    """
     outside = {stream.name: _from_outside(stream) for stream in network.streams}
-    return _derive(network.operators, outside)
+    return _derive(network.operators, outside | dict(known or {}))
 
 
 def plan_signature(network: Network, fragment: Fragment) -> str:

@@ -18,7 +18,9 @@ class Fragment:
     stream it gives, ``queries`` the queries whose result that is, ``writes`` what puts it into
     databases. ``is_read`` says that other fragments read it through a channel. ``beginning`` says
     since when it counts. With ``part`` it is one of several parts, each with a channel of its own;
-    with ``gathers`` it is what makes one stream of the channels of such parts.
+    with ``gathers`` it is what makes one stream of the channels of such parts. ``taps`` are streams
+    inside it that others share, ``shared`` the inputs that it shares with others. Without
+    ``has_tail`` it gives its taps and nothing else.
     """
 
     name: str
@@ -31,6 +33,9 @@ class Fragment:
     beginning: Beginning = FIRST
     part: Part | None = None
     gathers: JoinSpread | None = None
+    taps: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
+    has_tail: bool = True
 
     def __post_init__(self) -> None:
         checked_name(self.name, "fragment")
@@ -57,8 +62,12 @@ class Fragment:
     @property
     def delay_us(self) -> int:
         """How far the output's watermark lies behind that of the inputs."""
+        return self.delay_of_us(self.output)
+
+    def delay_of_us(self, stream: str) -> int:
+        """How far the watermark of its output, or of a stream inside, lies behind the inputs'."""
         delays = dict.fromkeys(self.inputs, 0)
         for operator in self.operators:
             behind = max(delays.get(input.stream, 0) for input in operator.inputs)
             delays |= dict.fromkeys(operator.outputs, behind + operator.delay_us)
-        return delays.get(self.output, 0)
+        return delays.get(stream, 0)

@@ -199,7 +199,8 @@ class NodeSpec:
 class Deployment:
     """Everything one deployment file says.
 
-    Where queries are cut for devices, ``whole`` is the network before that.
+    Where queries are cut for devices, ``whole`` is the network before that. One that does not
+    ``share`` computes everything itself, whatever runs already.
     """
 
     name: str
@@ -209,6 +210,7 @@ class Deployment:
     balance: Settings = field(default_factory=dict)
     devices: DeviceSection | None = None
     whole: Network | None = None
+    share: bool = True
 
     def __post_init__(self) -> None:
         tree_of({node.name: node.parent for node in self.nodes})

@@ -79,7 +79,7 @@ class _Fusion:
             settled = (
                 operator.stateful
                 or operator.opaque
-                or _changes_event_time(operator)
+                or changes_event_time(operator)
                 or bool(self._settled_inputs(operator))
             )
             for stream in operator.outputs:
@@ -149,7 +149,7 @@ class _Fusion:
         return tuple(sorted(inputs)), operators
 
 
-def _changes_event_time(operator: Operator) -> bool:
+def changes_event_time(operator: Operator) -> bool:
     """Whether Spark, which marks the event-time column at the reader, would lose sight of it."""
     if not isinstance(operator, Map) or operator.output.event_time is None:
         return False

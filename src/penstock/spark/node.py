@@ -186,6 +186,11 @@ class Node:
         if plan is not None:
             self._start_light(network, fragment, plan, epoch)
             return
+        if fragment.taps:
+            raise RunError(
+                f"{fragment.name} is a query of its own here, so nothing inside it can be shared",
+                hint="Drop what shares it, and submit that again with --no-share.",
+            )
         running = self._armed.pop(fragment.name, None)
         if running is not None and running.epoch != epoch:
             self._disarm(running)
@@ -217,7 +222,9 @@ class Node:
             self._running[fragment.name] = outlet
             return
         round_every_us = round_us(network, fragment, 1_000 * self._options.trigger_ms)
-        self._light.start(fragment, plan, epoch, sinks, outlet.output, round_every_us)
+        self._light.start(
+            fragment, plan, epoch, sinks, outlet.output, round_every_us, self._taps(outlet)
+        )
 
     def arm(self, network: Network, fragment: Fragment, epoch: int) -> None:
         """Gets a fragment to the point where it only waits for its turn.
@@ -355,6 +362,16 @@ class Node:
             times = tuple(one.column for one in shape.times) if shape.watermarked else ()
             sinks.append(ChannelSink(running.output, groups, times, may_go_back=is_part))
         return sinks
+
+    def _taps(self, running: NativeRun) -> dict[str, ChannelSink]:
+        """Channels for the streams inside a fragment that others share."""
+        found = {}
+        for stream in running.fragment.taps:
+            writer = Writer(self._state.channel(stream), running.epoch, self._options.retained_rows)
+            shape = running.network.shapes[stream]
+            times = tuple(one.column for one in shape.times) if shape.watermarked else ()
+            found[stream] = ChannelSink(writer, None, times)
+        return found
 
     def _delivering(self, running: NativeRun) -> list[BatchSink]:
         fragment, sinks = running.fragment, list[BatchSink]()

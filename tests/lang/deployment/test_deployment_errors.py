@@ -81,7 +81,7 @@ def test_unknown_keys() -> None:
             querys: {}
             ^^^^^^
         no key querys in ami.yaml; the keys are streams, tables, queries, nodes, placement, \
-balance, broadcast, devices. Did you mean queries?
+balance, share, broadcast, devices. Did you mean queries?
         """)
     assert message("""
         streams:

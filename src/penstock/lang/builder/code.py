@@ -223,6 +223,8 @@ def _deployment(deployment: Deployment, variables: Variables) -> str:
         arguments.append(f"placement={literal(deployment.placement)}")
     if deployment.balance:
         arguments.append(f"balance={literal(values_of(deployment.balance))}")
+    if not deployment.share:
+        arguments.append("share=False")
     return f"deployment = {call('ps.deployment', arguments)}"
 
 

@@ -121,17 +121,19 @@ def deployment(
     nodes: Nodes = (),
     placement: str = "",
     balance: Mapping[str, object] | None = None,
+    share: bool = True,
 ) -> Deployment:
     """A deployment of ``queries``, which need names; results go to the console unless `.to` says.
 
     ``streams`` are part of it even if no query reads them; those that are read come by themselves.
     ``nodes`` is a number of nodes, or says what each has: ``{"a": {"cores": 2, "memory": "1g"}}``.
+    Without ``share`` it computes everything itself, whatever runs already.
     """
     specs = _node_specs(nodes)
     for flow in queries:
         _check_query(check_flow(flow), specs)
     network = assembled(queries, [check_flow(flow) for flow in streams])
-    return Deployment(name, network, specs, placement, settings_of(balance or {}))
+    return Deployment(name, network, specs, placement, settings_of(balance or {}), share=share)
 
 
 def _check_query(flow: Flow, nodes: tuple[NodeSpec, ...]) -> None:

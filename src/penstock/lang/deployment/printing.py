@@ -76,6 +76,7 @@ def deployment_yaml(
         "nodes": {one.name: _node(one) for one in deployment.nodes},
         "placement": deployment.placement,
         "balance": _inline(values_of(deployment.balance)) if deployment.balance else {},
+        "share": "" if deployment.share else "off",
         **device_sections(deployment.devices),
     }
     return _dumped({name: section for name, section in sections.items() if section})

@@ -34,8 +34,10 @@ from penstock.model.settings import Setting
 from penstock.model.sources import RunningSource, Stream
 
 _SECTIONS = (
-    "streams", "tables", "queries", "nodes", "placement", "balance", "broadcast", "devices",
+    "streams", "tables", "queries", "nodes", "placement", "balance", "share", "broadcast",
+    "devices",
 )  # fmt: skip
+_SWITCHED = {"on": True, "off": False, "true": True, "false": False}
 _TIMED = ("event_time", "lateness")
 _OUTSIDE = ("source", "schema", "columns", "time_format", *_TIMED, "idle_timeout", "ahead", "on")
 _SQL = ("sql",)
@@ -80,7 +82,23 @@ def parse_deployment(
     nodes = _nodes(top)
     network = _network(top, nodes, folder, running, written)
     placement, devices = top.text("placement"), read_devices(top, network)
-    return Deployment(Path(origin).stem, network, nodes, placement, _balance(top), devices)
+    return Deployment(
+        Path(origin).stem,
+        network,
+        nodes,
+        placement,
+        _balance(top),
+        devices,
+        share=_shares(top),
+    )
+
+
+def _shares(top: Section) -> bool:
+    """Whether what runs already may be shared."""
+    written = top.text("share", "on")
+    if written.lower() not in _SWITCHED:
+        raise top["share"].unfit("on or off")
+    return _SWITCHED[written.lower()]
 
 
 def read_nodes(path: Path) -> tuple[NodeSpec, ...]:

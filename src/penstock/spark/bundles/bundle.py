@@ -30,9 +30,10 @@ from penstock.kernels.gather_plan import GatherPlan
 from penstock.kernels.join_plan import JoinPlan
 from penstock.kernels.member_state import MemberState, open_state
 from penstock.kernels.planning import LightPlan
+from penstock.kernels.rows_plan import RowsPlan
 from penstock.kernels.state_shape import MEMBER, StateShape
 from penstock.kernels.window_plan import WindowPlan
-from penstock.kernels.window_results import give_results
+from penstock.kernels.window_results import MemberResult, give_members
 from penstock.kernels.window_state import MemberTime, MemberWindows
 from penstock.model.beginnings import InputStart
 from penstock.model.parts import FragmentId
@@ -42,6 +43,7 @@ from penstock.spark.bundles.gather_rounds import GatherRounds
 from penstock.spark.bundles.joins.join_rounds import JoinRounds
 from penstock.spark.bundles.membership import Claim, FormerLogs, Membership
 from penstock.spark.bundles.round_reading import OnStep, Round, RoundReader, RoundWork, Where
+from penstock.spark.bundles.row_rounds import RowRounds
 from penstock.spark.bundles.running import InputPosition, Running, begin_running, places_of
 from penstock.spark.sources.channel_reader import let_go_of
 
@@ -100,6 +102,7 @@ class Bundle:
         self._reader = RoundReader(session, channel_of, max_rows, on_step)
         self._joins = JoinRounds(session, channel_of, runs_of, groups_of, max_rows, on_step)
         self._gathering = GatherRounds(channel_of, max_rows, on_step)
+        self._handing_on = RowRounds(channel_of, max_rows)
         self._deliver = deliver
         self._on_step = on_step
         self._logs = FormerLogs(logs)
@@ -229,6 +232,7 @@ class Bundle:
             self._fail(self._reader.read(work, channel, start, numbers))
         self._fail(self._joins.read(work, self._at_work(JoinPlan)))
         self._fail(self._gathering.read(work, self._at_work(GatherPlan)))
+        self._fail(self._handing_on.read(work, self._at_work(RowsPlan)))
         self._complete(work)
         self._share_time(work, 1_000 * (time.perf_counter() - began_s))
         return work.report
@@ -257,7 +261,7 @@ class Bundle:
                 found[position.channel, position.next].append(number)
         return found
 
-    def _at_work(self, kind: type[JoinPlan | GatherPlan]) -> list[int]:
+    def _at_work(self, kind: type[JoinPlan | GatherPlan | RowsPlan]) -> list[int]:
         """Members with such plans."""
         return [
             number
@@ -286,14 +290,14 @@ class Bundle:
         self._commit(work, results)
         self._snapshot_if_due()
 
-    def _close(self, work: RoundWork) -> dict[int, pa.Table]:
+    def _close(self, work: RoundWork) -> dict[int, MemberResult]:
         windows = self._windows(work.reached)
         plans = {
             number: running.plan
             for number, running in self._running.items()
             if isinstance(running.plan, WindowPlan)
         }
-        results = dict(work.given)
+        results = {number: MemberResult(rows) for number, rows in work.given.items()}
         for shape, state in self._states.items():
             closed = state.close(windows)
             if closed is not None:
@@ -301,14 +305,14 @@ class Bundle:
         for number, reached in work.reached.items():
             if reached.ended and not self._running[number].ended and number not in results:
                 # Whoever takes over must be able to tell that the end was delivered.
-                results[number] = _no_rows(reached.plan)
+                results[number] = MemberResult(_no_rows(reached.plan))
         return results
 
     def _give(
         self, shape: StateShape, closed: pa.Table, plans: Mapping[int, WindowPlan]
-    ) -> dict[int, pa.Table]:
+    ) -> dict[int, MemberResult]:
         try:
-            return dict(give_results(shape, closed, plans))
+            return dict(give_members(shape, closed, plans))
         except Exception:
             self._find_failing(shape, closed, plans)
             raise
@@ -319,7 +323,7 @@ class Bundle:
         for number in pc.unique(closed.column(MEMBER)).to_pylist():
             own = closed.filter(pc.equal(closed.column(MEMBER), number))
             try:
-                dict(give_results(shape, own, plans))
+                dict(give_members(shape, own, plans))
             except Exception as error:
                 self._fail({number: error})
 
@@ -333,7 +337,7 @@ class Bundle:
         }
         return MemberWindows.of(members, self._numbers)
 
-    def _commit(self, work: RoundWork, results: dict[int, pa.Table]) -> None:
+    def _commit(self, work: RoundWork, results: dict[int, MemberResult]) -> None:
         """Commits the round of all members that are still ours, and delivers what they give."""
         while True:
             entry = self._entry(work, results)
@@ -353,18 +357,19 @@ class Bundle:
         self._handed += [self._running[number].member for number in released]
         self._drop(released, work, results)
 
-    def _move_on(self, work: RoundWork, results: Mapping[int, pa.Table], sequence: int) -> None:
+    def _move_on(self, work: RoundWork, results: Mapping[int, MemberResult], sequence: int) -> None:
         deliveries = []
         for number, reached in work.reached.items():
             before = self._running[number]
-            rows = results.get(number)
-            self._running[number] = reached.counted(0 if rows is None else rows.num_rows)
-            if rows is None and reached.watermark_us == before.watermark_us:
+            result = results.get(number)
+            self._running[number] = reached.counted(0 if result is None else result.rows.num_rows)
+            if result is None and reached.watermark_us == before.watermark_us:
                 continue
             given = Given(
                 reached.member.batch_id(sequence),
-                _no_rows(reached.plan) if rows is None else rows,
+                _no_rows(reached.plan) if result is None else result.rows,
                 work.report.arrived_s,
+                {} if result is None else result.tapped,
             )
             deliveries.append(Delivery(self._running[number], given))
         self._hand_out(deliveries)
@@ -380,19 +385,26 @@ class Bundle:
         self._undelivered |= {number: given[number] for number in failed}
         self._fail(failed)
 
-    def _entry(self, work: RoundWork, results: Mapping[int, pa.Table]) -> Entry:
+    def _entry(self, work: RoundWork, results: Mapping[int, MemberResult]) -> Entry:
         adopted = tuple(self._running[number].member for number in self._adopting)
         # What a member brought along is state as well; whoever reads the log needs nothing else.
         brought = [table for arrival in self._adopting.values() for table in arrival.states]
         partials = [table for tables in work.partials.values() for table in tables]
+        tapped = [
+            ((number, stream), rows)
+            for number, result in results.items()
+            for stream, rows in result.tapped.items()
+        ]
         return Entry(
             places=places_of(work.reached.values()),
             adopted=adopted,
             released=tuple(sorted(self._releasing)),
             gives=tuple(results),
-            results=tuple(results.values()),
+            results=tuple(result.rows for result in results.values()),
             states=tuple(_merge_alike([*brought, *partials])),
             arrived_s=work.report.arrived_s,
+            tapped=tuple(tap for tap, _ in tapped),
+            tap_rows=tuple(rows for _, rows in tapped),
         )
 
     def _fenced(self) -> tuple[int, ...]:
@@ -405,7 +417,9 @@ class Bundle:
         ]
         return entry.released
 
-    def _drop(self, numbers: Iterable[int], work: RoundWork, results: dict[int, pa.Table]) -> None:
+    def _drop(
+        self, numbers: Iterable[int], work: RoundWork, results: dict[int, MemberResult]
+    ) -> None:
         for number in numbers:
             running = self._running.pop(number, None)
             if running is not None:

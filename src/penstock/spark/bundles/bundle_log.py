@@ -17,7 +17,7 @@ Cost of a round: one file, one fsync, whatever the number of members.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -111,7 +111,8 @@ class Entry:
 
     ``adopted``: members that are here from now on; their state so far is among ``states``, which
     are tables of partial aggregates. ``results`` are the rows of the members in ``gives``, by
-    number. ``released``: members that are not here from now on, by their owner or by whoever
+    number; ``tap_rows`` those of streams inside members that others share, which ``tapped`` names.
+    ``released``: members that are not here from now on, by their owner or by whoever
     fenced them. ``arrived_s``: when the oldest of the rows it read entered the system.
     """
 
@@ -122,6 +123,8 @@ class Entry:
     results: tuple[pa.Table, ...] = ()
     states: tuple[pa.Table, ...] = ()
     arrived_s: float | None = None
+    tapped: tuple[tuple[int, str], ...] = ()
+    tap_rows: tuple[pa.Table, ...] = ()
 
     def parts(self) -> list[bytes | pa.Buffer]:
         """The entry as the parts of its file."""
@@ -132,8 +135,9 @@ class Entry:
             "gives": self.gives,
             "states": len(self.states),
             "arrived_s": self.arrived_s,
+            "tapped": self.tapped,
         }
-        return pack(header, [*self.results, *self.states])
+        return pack(header, [*self.results, *self.states, *self.tap_rows])
 
     @classmethod
     def read(cls, path: Path) -> Entry:
@@ -141,6 +145,9 @@ class Entry:
         file = Unpacked(path)
         head: dict[str, Any] = file.header
         given = len(head["gives"])
+        # Logs of before streams were shared have none.
+        tapped = tuple((number, stream) for number, stream in head.get("tapped", ()))
+        own = given + head["states"]
         return cls(
             places=tuple(map(MemberPlace.from_record, head["places"])),
             adopted=tuple(Member(**member) for member in head["adopted"]),
@@ -149,16 +156,22 @@ class Entry:
             results=tuple(file.table(at) for at in range(given)),
             states=tuple(file.table(given + at) for at in range(head["states"])),
             arrived_s=head["arrived_s"],
+            tapped=tapped,
+            tap_rows=tuple(file.table(own + at) for at in range(len(tapped))),
         )
 
 
 @dataclass(frozen=True)
 class Given:
-    """What a member gave last: the number of the batch, its rows, when their oldest came in."""
+    """What a member gave last: the number of the batch, its rows, when their oldest came in.
+
+    ``tapped`` are the rows of streams inside it that others share.
+    """
 
     batch_id: int
     rows: pa.Table
     arrived_s: float | None
+    tapped: Mapping[str, pa.Table] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -193,10 +206,14 @@ class Known:
             for number in place.members:
                 self.places[number] = place
                 self._count(number, rows_in=place.rows)
+        tapped: dict[int, dict[str, pa.Table]] = {}
+        for (number, stream), rows in zip(entry.tapped, entry.tap_rows, strict=True):
+            tapped.setdefault(number, {})[stream] = rows
         for number, rows in zip(entry.gives, entry.results, strict=True):
             if number in self.members:
                 batch_id = self.members[number].batch_id(sequence)
-                self.given[number] = Given(batch_id, rows, entry.arrived_s)
+                taps = tapped.get(number, {})
+                self.given[number] = Given(batch_id, rows, entry.arrived_s, taps)
                 self._count(number, rows_out=rows.num_rows)
         self.states += entry.states
         for number in entry.released:

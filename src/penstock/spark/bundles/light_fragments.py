@@ -7,7 +7,7 @@ import logging
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from math import inf
@@ -34,6 +34,7 @@ from penstock.spark.bundles.messengers import Messengers
 from penstock.spark.checkpoints import replaced
 from penstock.spark.failures import explained, is_passing
 from penstock.spark.sinks.batch import BatchSink
+from penstock.spark.sinks.channel_sink import ChannelSink
 from penstock.spark.state import StateFolder
 
 _RESTARTS = 5
@@ -113,6 +114,7 @@ class LightFragments:
         sinks: Sequence[BatchSink],
         output: Writer | None,
         round_us: int,
+        taps: Mapping[str, ChannelSink],
     ) -> None:
         """Runs a fragment from where its former owner has come to."""
         folder = self._state.fragment(fragment.name)
@@ -120,7 +122,16 @@ class LightFragments:
         arrival = self._bundle.arrive(plan, epoch, fragment.beginning.inputs)
         member = arrival.running.member
         run = LightRun(
-            fragment, plan, epoch, folder, sinks, output, round_us, member.rows_in, member.rows_out
+            fragment,
+            plan,
+            epoch,
+            folder,
+            sinks,
+            output,
+            round_us,
+            member.rows_in,
+            member.rows_out,
+            taps=taps,
         )
         run.reached_s["taken_over_s"] = time.time()
         self._runs[fragment.name] = run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,10 +12,12 @@ from pathlib import Path
 from penstock.channels.manifest import END_OF_TIME_US
 from penstock.channels.shared_round import SharedBatch
 from penstock.channels.writer import Writer
+from penstock.feeds.arrow import arrow_schema
 from penstock.kernels.planning import LightPlan
 from penstock.kernels.window_state import LONG_AGO_US
 from penstock.model.fragments import Fragment
 from penstock.model.measurements import FragmentStatus
+from penstock.model.schema import Shape
 from penstock.spark.bundles.bundle import Delivery, Round
 from penstock.spark.bundles.running import Running
 from penstock.spark.fragment_folder import FragmentFolder
@@ -41,6 +43,7 @@ class LightRun:
     """A fragment that is a member of a bundle.
 
     ``rows_in_before`` and ``rows_out_before`` are what owners before this one read and gave.
+    ``taps`` are channels for streams inside it that others share.
     """
 
     fragment: Fragment
@@ -54,6 +57,7 @@ class LightRun:
     rows_out_before: int = 0
     restarts: int = 0
     is_admitted: bool = False
+    taps: Mapping[str, ChannelSink] = field(default_factory=dict)
     batches: int = 0
     busy_ms: float = 0.0
     reached_s: dict[str, float] = field(default_factory=dict)
@@ -67,16 +71,24 @@ class LightRun:
 
     def has_to_tell(self, delivery: Delivery) -> bool:
         """Whether anybody is to be told what the member has given by a round."""
-        if delivery.given.rows.num_rows or delivery.running.ended:
+        if self._has_news(delivery) or self.taps:
             return True
         self.running = delivery.running
+        return False
+
+    def _has_news(self, delivery: Delivery) -> bool:
+        """Whether there is anything to be told to those who want its result."""
+        if delivery.given.rows.num_rows or delivery.running.ended:
+            return True
         # Some want to know how far its time has come even where there are no rows.
         return self.output is not None and self.output.channel.is_read
 
     def compose(self, delivery: Delivery) -> SharedBatch | None:
         """What its channel is to get, for the file of the round; None where it is told apart."""
         sink = self._channel_sink
-        return None if sink is None else sink.compose(delivery.given.rows, self._batch(delivery))
+        if sink is None or not self._has_news(delivery):
+            return None
+        return sink.compose(delivery.given.rows, self._batch(delivery))
 
     def deliver(self, delivery: Delivery, path: Path, composed: SharedBatch | None) -> None:
         """Gives the sinks what the member has given by a round.
@@ -84,11 +96,12 @@ class LightRun:
         What is composed for its channel lies in the shared file at ``path``.
         """
         given, running = delivery.given, delivery.running
-        for sink in self.sinks:
+        for sink in self.sinks if self._has_news(delivery) else ():
             if composed is not None and sink is self._channel_sink:
                 sink.take_shared(path, composed)
             else:
                 sink.write(given.rows, self._batch(delivery))
+        self._give_taps(delivery)
         self.folder.check_owner(self.epoch)
         if given.rows.num_rows and given.arrived_s is not None:
             self.latencies.add(time.time() - given.arrived_s)
@@ -99,23 +112,45 @@ class LightRun:
             self.folder.add_rows_out(given.batch_id, running.member.rows_out)
             self.folder.finish()
 
-    def _batch(self, delivery: Delivery) -> Batch:
+    def _give_taps(self, delivery: Delivery) -> None:
+        """Gives those who share streams inside it their rows, and tells them how far time is."""
+        for stream, sink in self.taps.items():
+            rows = delivery.given.tapped.get(stream)
+            if rows is None:
+                rows = arrow_schema(self.shapes[stream].schema).empty_table()
+            sink.write(rows, self._batch(delivery, stream))
+
+    @cached_property
+    def shapes(self) -> dict[str, Shape]:
+        """The shapes of all streams inside the fragment."""
+        return {
+            name: shape
+            for operator in self.fragment.operators
+            for name, shape in operator.outputs.items()
+        }
+
+    def _batch(self, delivery: Delivery, stream: str | None = None) -> Batch:
+        """How a batch is told; that of a stream inside if one is named."""
         given, running = delivery.given, delivery.running
-        time_us = self._watermark_us(running)
+        time_us = self._watermark_us(running, stream or self.fragment.output)
         return Batch(given.batch_id, time_us, running.ended, given.arrived_s)
 
     @cached_property
     def _channel_sink(self) -> ChannelSink | None:
         return next((sink for sink in self.sinks if isinstance(sink, ChannelSink)), None)
 
-    def _watermark_us(self, running: Running) -> int | None:
-        if running.ended or not self.plan.output.watermarked:
+    def _watermark_us(self, running: Running, stream: str) -> int | None:
+        if running.ended or not self._shape_of(stream).watermarked:
             return None
         if not running.has_time:
             # A part that takes a group of which no time is known yet has to say so.
             return None if self.fragment.part is None else LONG_AGO_US
         # A part of a join may have read everything and still wait for groups of other parts.
-        return min(running.watermark_us, END_OF_TIME_US) - self.fragment.delay_us
+        return min(running.watermark_us, END_OF_TIME_US) - self.fragment.delay_of_us(stream)
+
+    def _shape_of(self, stream: str) -> Shape:
+        """The shape of its result, or of a stream inside it."""
+        return self.plan.output if stream == self.fragment.output else self.shapes[stream]
 
     def note(self, running: Running, done: Round) -> None:
         """Takes note of a round in which the member took part."""

@@ -31,7 +31,7 @@ class _Message:
     @property
     def is_link(self) -> bool:
         """Whether telling it is making a link, and nothing else."""
-        return self.composed is not None and len(self.run.sinks) == 1
+        return self.composed is not None and len(self.run.sinks) == 1 and not self.run.taps
 
 
 class Messengers:

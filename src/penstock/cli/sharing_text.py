@@ -1,0 +1,104 @@
+"""What a query shares with others, in words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from penstock.control.answer_models import (
+        AdmissionAnswer,
+        GraphAnswer,
+        GraphPartAnswer,
+        SharedAnswer,
+        SharingAnswer,
+        SubmittedAnswer,
+        TouchedAnswer,
+    )
+
+
+def decision_lines(made: SubmittedAnswer) -> Iterator[str]:
+    """What was decided about a submission, and on which numbers."""
+    if made.sharing is not None:
+        yield from sharing_lines(made.sharing)
+    if made.admission is not None:
+        yield from admission_lines(made.admission)
+
+
+def sharing_lines(sharing: SharingAnswer) -> Iterator[str]:
+    """What is shared and what could have been; nothing where nothing runs already."""
+    if sharing.shared:
+        count = f"{len(sharing.saved)} of {sharing.operators} operators"
+        yield f"shared    {count}: {', '.join(map(_shared, sharing.shared))}"
+    for note in sharing.notes:
+        yield f"not shared: {note}"
+
+
+def _shared(one: SharedAnswer) -> str:
+    inside = f", inside {one.fragment}" if one.tapped else ""
+    users = f" (used by {', '.join(one.used_by)}{inside})" if one.used_by else inside
+    return f"{one.source}{users}"
+
+
+def admission_lines(found: AdmissionAnswer) -> Iterator[str]:
+    """Where new fragments go, how old results will be, and what others have of it."""
+    counts = Counter(found.places.values())
+    if counts:
+        places = (
+            f"{count} {_fragments(count)} on {node}" for node, count in sorted(counts.items())
+        )
+        yield f"new       {', '.join(places)}"
+    if found.projected_s is not None:
+        yield f"projected {_seconds(found.projected_s)} end to end{_limit(found.limit_s)}"
+    elif found.limit_s is not None:
+        yield f"projected not known: too little was measured yet{_limit(found.limit_s)}"
+    if found.others:
+        yield f"others    {' · '.join(map(_touched, found.others))}"
+    for why in found.why:
+        yield f"does not fit: {why}"
+    if found.help:
+        yield f"what would help: {' · '.join(found.help)}"
+
+
+def _fragments(count: int) -> str:
+    return "fragment" if count == 1 else "fragments"
+
+
+def _touched(one: TouchedAnswer) -> str:
+    after = "for ever" if one.after_s is None else _seconds(one.after_s)
+    return f"{one.query} {one.before_s:.2g} → {after}{_limit(one.limit_s)}"
+
+
+def _limit(limit_s: float | None) -> str:
+    return "" if limit_s is None else f" (limit {_seconds(limit_s)})"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.2g} s" if seconds < 100 else f"{seconds:.0f} s"
+
+
+def graph_lines(graph: GraphAnswer) -> Iterator[str]:
+    """What a running query computes itself, what it reads of whom, and what that depends on."""
+    yield graph.name
+    for part in graph.own:
+        yield f"  computes  {_does(part)}"
+    for one in graph.sharing.shared:
+        users = [name for name in one.used_by if name != graph.name]
+        also = f"; used by {', '.join(users)}" if users else ""
+        inside = "inside it" if one.tapped else "its result"
+        yield f"  shares    {one.source} of {one.fragment}, {inside}{also}"
+    for part in graph.others:
+        yield f"  of others {_does(part)} ({part.submission})"
+    for note in graph.sharing.notes:
+        yield f"  not shared: {note}"
+    if graph.projected_s is not None:
+        yield f"  projected {_seconds(graph.projected_s)}{_limit(graph.limit_s)}"
+    if graph.measured_s is not None:
+        yield f"  measured  {_seconds(graph.measured_s)}, the 99th percentile"
+
+
+def _does(part: GraphPartAnswer) -> str:
+    work = ", ".join(part.operators) or "rows from outside"
+    reads = f" from {', '.join(part.reads)}" if part.reads else ""
+    return f"{part.fragment} on {part.node or 'no node yet'}: {work}{reads}"
