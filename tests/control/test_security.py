@@ -65,6 +65,7 @@ def test_the_walk_is_complete(api: Api) -> None:
         ("GET", "/api/queries"),
         ("POST", "/api/queries"),
         ("DELETE", "/api/queries/{name}"),
+        ("GET", "/api/queries/{name}/sharing"),
         ("GET", "/api/fragments"),
         ("GET", "/api/operators"),
         ("GET", "/api/balance"),
