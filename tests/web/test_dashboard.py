@@ -171,6 +171,7 @@ STATION = {
     "devices": [
         {
             "device": "meter-7",
+            "listening": True,
             "query": "q0",
             "tuned_s": 1.5,
             "processed_s": 0.25,

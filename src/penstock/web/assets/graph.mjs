@@ -81,7 +81,7 @@ export function GraphPage({ rest, act }) {
   const lit = useMemo(() => behind(graph, makers, followed), [graph, followed]);
   if (!graph.length) return html`<section class="card"><h2>Graph</h2><${Empty}>Nothing runs yet.</${Empty}></section>`;
   const unit = graph.find((one) => one.name === chosen);
-  const room = canvas.current?.clientWidth || 1000;
+  const room = (canvas.current?.offsetWidth || 1000) - 18; // Beside the bar to scroll with.
   const zoom = times * Math.max(0.45, Math.min(1, found ? room / found.width : 1));
   const isDrawn = (edge) => !found.many || (lit && lit.has(edge.from) && lit.has(edge.to)) || edge.from === chosen || edge.to === chosen;
   return html`<div class="graph-page"><section class="card graph">
