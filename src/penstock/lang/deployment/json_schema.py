@@ -36,6 +36,10 @@ def deployment_schema() -> Node:
                 ),
                 "placement": _text("The strategy whose plan is taken, such as rod."),
                 "balance": {"type": "object", "description": "How a running system is balanced."},
+                "share": {
+                    "enum": ["on", "off", True, False],
+                    "description": "Whether queries share what runs already.",
+                },
                 "broadcast": _broadcast(),
                 "devices": _named(_device(), "Devices that hear results and compute on their own."),
             }
