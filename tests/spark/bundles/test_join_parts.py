@@ -7,21 +7,29 @@ from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
+from typing import cast
 
+import pyarrow as pa
 import pytest
 from join_feed import SECOND_US, Feed
 from pyspark.sql import SparkSession
 
+from penstock.channels.channel import Channel
 from penstock.channels.group_files import GroupFiles
 from penstock.channels.writer import Writer
 from penstock.control.spreading import spread_fragment
 from penstock.errors import InputError
+from penstock.feeds.arrow import arrow_schema
+from penstock.kernels.join_plan import JoinPlan
 from penstock.kernels.planning import plan_fragment
 from penstock.lang.deployment import parse_deployment
 from penstock.model.fragments import Fragment
 from penstock.model.group_table import GroupTable
 from penstock.place.fuse import fuse
 from penstock.spark.bundles.bundle import Bundle
+from penstock.spark.bundles.joins import join_rounds
+from penstock.spark.bundles.joins.join_task import JoinPlace, JoinStep, join_rows
 from penstock.spark.bundles.light_run import LightRun
 from penstock.spark.bundles.messengers import Messengers
 from penstock.spark.fragment_folder import FragmentFolder
@@ -38,8 +46,34 @@ queries:
     join: {spread: 3, groups: 7}
 """  # noqa: E501
 KEYS = (*"abcdefgh", None)
-STEPS = ("taken", "joined", "gathered", "committed", "delivered")
+STEPS = ("claimed", "taken", "joined", "gathered", "composed", "committed", "delivered")
 BATCHES = 12
+
+
+class PlainJob:
+    """A join's rounds in this process, by what Spark's tasks call: as quick as the kernel is."""
+
+    group_rows: tuple[int, ...] = ()
+
+    def __init__(
+        self, session: object, plan: JoinPlan, left: Channel, right: Channel, runs: Path
+    ) -> None:
+        self._schema = arrow_schema(plan.output.schema)
+        self._place = JoinPlace(plan, left.folder, right.folder, runs)
+
+    def run(self, step: JoinStep) -> pa.Table:
+        return pa.concat_tables([self._schema.empty_table(), *join_rows(self._place, step)])
+
+    def close(self) -> None:
+        return None
+
+
+@pytest.fixture
+def plain(monkeypatch: pytest.MonkeyPatch) -> SparkSession:
+    """Stands for a session where nothing of what is tested is Spark's."""
+    monkeypatch.setattr(join_rounds, "JoinJob", PlainJob)
+    context = SimpleNamespace(defaultParallelism=2)
+    return cast(SparkSession, SimpleNamespace(sparkContext=context))
 
 
 class Died(BaseException):
@@ -227,9 +261,9 @@ def test_groups_move_in_mid_stream(session: SparkSession, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("step", STEPS)
 def test_whoever_dies_while_groups_move_every_pair_comes_once(
-    session: SparkSession, tmp_path: Path, step: str
+    plain: SparkSession, tmp_path: Path, step: str
 ) -> None:
-    world, random = World(session, tmp_path), Random(step)
+    world, random = World(plain, tmp_path), Random(step)
     deaths: list[bool] = []
 
     def die(place: Place, name: str) -> None:
@@ -250,8 +284,8 @@ def test_whoever_dies_while_groups_move_every_pair_comes_once(
     world.check()
 
 
-def test_parts_move_as_a_whole_while_groups_move(session: SparkSession, tmp_path: Path) -> None:
-    world, random, moves = World(session, tmp_path), Random(7), 0
+def test_parts_move_as_a_whole_while_groups_move(plain: SparkSession, tmp_path: Path) -> None:
+    world, random, moves = World(plain, tmp_path), Random(7), 0
     for _ in range(BATCHES - 1):
         world.give()
         world.move({random.randrange(7)}, random.choice([1, 2, 3]))
@@ -266,8 +300,23 @@ def test_parts_move_as_a_whole_while_groups_move(session: SparkSession, tmp_path
     world.check()
 
 
-def test_a_part_without_groups_follows(session: SparkSession, tmp_path: Path) -> None:
-    world = World(session, tmp_path)
+@pytest.mark.parametrize("seed", range(6))
+def test_parts_of_which_some_are_slow(plain: SparkSession, tmp_path: Path, seed: int) -> None:
+    world, random, moves = World(plain, tmp_path, batches=40), Random(seed), 0
+    for number in range(39):
+        world.give()
+        moves += world.move({random.randrange(7)}, random.choice([1, 2, 3]))
+        # Each works now and then; then it has many batches to read, and is far behind in others.
+        for place, pace in zip(world.places, random.sample([1, 3, 7], 3), strict=True):
+            if number % pace == 0:
+                place.work()
+    world.finish()
+    assert moves > 10
+    world.check()
+
+
+def test_a_part_without_groups_follows(plain: SparkSession, tmp_path: Path) -> None:
+    world = World(plain, tmp_path)
     assert world.move(set(world.owners.groups_of(2)), 1)
     for _ in range(6):
         world.give()
