@@ -10,10 +10,12 @@ import pytest
 from penstock.control.launch import bring_down
 from penstock.control.letters import Letter
 from penstock.control.message_server import post
+from penstock.control.node_state import LEASE_S
 from penstock.errors import UnreachableError
 from system.under_test import UnderTest
 from waiting import until
 
+STALLED = "stops its units: its lease ran out: "
 METERS = """
 streams:
   readings:
@@ -89,6 +91,15 @@ def test_a_clean_restart_and_a_killed_node(system: UnderTest) -> None:
     }
     assert came_home.keys() == {"free", "readings"}
     # A node that stalls for longer than its lease loses what it has, which brings it home as well.
-    assert set(came_home.values()) <= {"node b is back", "node a fell silent"}
+    reasons = set(came_home.values()) - {"node b is back"}
+    assert not reasons or (reasons == {"node a fell silent"} and STALLED in system.log("a"))
+
+    count, told = len(system.catalog.moves()), system.log("b").count(STALLED)
+    system.stand_still(LEASE_S + 2)
+    until(lambda: system.log("b").count(STALLED) > told, 20, "b has noticed")
+    await_all_up(system)
     seen = system.count("pinned")
     until(lambda: system.count("pinned") > seen, 60, "rows go on")
+    # Node a had nothing to stop, and could join again before b.
+    assert set(places(system).values()) == {"b"}
+    assert len(system.catalog.moves()) == count

@@ -155,6 +155,18 @@ class UnderTest:
             one.suspend()
         return stopped
 
+    def stand_still(self, seconds: float) -> None:
+        """SIGSTOP of everything that the system consists of, as if the machine were suspended."""
+        controller = psutil.Process(self.home.address().pid)
+        stopped = [controller, *controller.children(recursive=True)]
+        for process in stopped:
+            process.suspend()
+        stopped += [one for node in self._specs for one in self.pause_node(node.name)]
+        time.sleep(seconds)
+        for process in stopped:
+            with suppress(psutil.NoSuchProcess):
+                process.resume()
+
     def pause_in_batch(
         self, units: list[str], limit_s: float = 30.0
     ) -> tuple[str, list[psutil.Process]]:
