@@ -1,0 +1,120 @@
+"""Submissions that share, that do not fit, and that are only looked at."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from control.controller.facts import readers, refused, run, story, the
+from control.toys import TroubledCatalog
+from penstock.control.answer_models import SubmitRequest
+from penstock.control.controller import Controller
+from penstock.control.sharing_answers import admission_answer
+from penstock.model.measurements import FragmentStatus, NodeSample
+
+STREAMS = """
+streams:
+  readings: {source: {generate: meters, days: 1}, lateness: 2min}
+"""
+SUMS = (
+    "SELECT home, window.start AS since, sum(kwh) AS kwh FROM readings "
+    "GROUP BY home, window(ts, '10 minutes') HAVING sum(kwh) > 9"
+)
+SAME = SUMS.replace("sum(kwh) AS kwh", "sum(kwh) AS total")
+
+
+@pytest.fixture
+def busy(controller: Controller, catalog: TroubledCatalog) -> Controller:
+    """A query on a node that has little left, measured for a while."""
+    controller.submit("base", "yaml", STREAMS, ".")
+    controller.submit("sums", "sql", SUMS, ".", 5_000_000)
+    for unit in catalog.units():
+        run(catalog, unit, "a")
+    status = FragmentStatus(
+        "sums",
+        rows_in=50_000,
+        rows_out=500,
+        rows_in_per_s=1_000.0,
+        batches=50,
+        batch_ms=400.0,
+        selectivity=0.01,
+        latency_p99_s=4.0,
+        cost_us=300.0,
+    )
+    for at in range(6):
+        at_s = time.time() + at
+        used = NodeSample(at_s, 0.9, 0.9, fragments={"sums": status})
+        catalog.sample("a", used)
+        catalog.sample("b", NodeSample(at_s, 0.1, 0.1))
+    return controller
+
+
+def asking(name: str = "same", query: str = SAME, **told: object) -> SubmitRequest:
+    return SubmitRequest(name=name, kind="sql", text=query, folder=".", **told)  # type: ignore[arg-type]
+
+
+def test_what_runs_is_shared_and_recorded(busy: Controller, catalog: TroubledCatalog) -> None:
+    busy.take_in(asking())
+    (submission,) = [one for one in catalog.submissions() if one.name == "same"]
+    (read,) = submission.sharing.reads
+    assert (read.source, read.maker) == ("sums", "sums")
+    assert submission.sharing.projected_s is not None and submission.sharing.projected_s > 4
+    assert readers(busy, "sums") == ["same"]
+    assert busy.system().units["same"].reads == ("sums",)
+    graph = busy.graph("same")
+    assert [one.fragment for one in graph.own] == ["same"]
+    assert [one.fragment for one in graph.others] == ["readings", "sums"]
+    assert graph.sharing.shared[0].used_by == ["sums"]
+
+
+def test_where_it_comes_too_late_it_is_computed_apart(busy: Controller) -> None:
+    _, proposal = busy.take_in(asking(max_latency_us=3_000_000))
+    assert not proposal.asked.sharing.reads
+    assert proposal.asked.sharing.notes == ("what runs already comes too late for it",)
+    assert proposal.impact.fits
+
+
+def test_what_would_break_limits_is_refused(busy: Controller, catalog: TroubledCatalog) -> None:
+    before = (catalog.units(), catalog.submissions())
+    text = refused(lambda: busy.take_in(asking(max_latency_us=1_000, share=False)))
+    assert text.startswith("same does not fit: its results would take ")
+    assert "What would help: --max-latency " in text and "--force takes it in" in text
+    assert (catalog.units(), catalog.submissions()) == before
+    assert story(catalog)[-1].startswith("refused same: same does not fit")
+
+
+def test_with_force_it_is_taken_in(busy: Controller, catalog: TroubledCatalog) -> None:
+    units, proposal = busy.take_in(asking(max_latency_us=1_000, share=False, force=True))
+    assert [unit.name for unit in units] == ["same"]
+    told = admission_answer(proposal)
+    assert not told.fits and told.why and told.help
+    assert the(catalog, "same").name == "same"
+
+
+def test_a_dry_run_changes_nothing(busy: Controller, catalog: TroubledCatalog) -> None:
+    before = (catalog.units(), catalog.submissions(), catalog.plans())
+    _, proposal = busy.take_in(asking(max_latency_us=1_000, dry_run=True))
+    assert not admission_answer(proposal).fits
+    _, proposal = busy.take_in(asking(dry_run=True))
+    assert admission_answer(proposal).fits
+    assert [one.source for one in busy.sharing_of(proposal).shared] == ["sums"]
+    assert (catalog.units(), catalog.submissions(), catalog.plans()) == before
+
+
+def test_a_dropped_one_is_kept_for_who_shares_it(
+    busy: Controller, catalog: TroubledCatalog
+) -> None:
+    busy.take_in(asking())
+    run(catalog, the(catalog, "same"), "a")
+    busy.drop("sums", patience_s=0.2)
+    assert story(catalog)[-1] == "drop sums: dropped; what same shares of it is kept"
+    assert refused(lambda: busy.drop("sums")).startswith("nothing called sums is running.")
+    assert refused(lambda: busy.take_in(asking("sums", SUMS))) == (
+        "sums was dropped, and what others share of it still runs for same. Give it another name."
+    )
+    for unit in catalog.units():
+        catalog.release(unit.name, unit.epoch)
+    busy.drop("same", patience_s=5)
+    assert [one.name for one in catalog.submissions()] == ["base"]
+    assert [one.name for one in catalog.units()] == ["readings"]
