@@ -115,6 +115,19 @@ def test_a_refused_submission_is_told_as_the_command_line_would(
     assert all("400 (Bad Request)" in line for line in page.console())
 
 
+def test_what_would_come_of_a_query_is_seen_before(page: Browser, city: Simulated) -> None:
+    page.one("#submit").click()
+    page.one("#submit-name").send_keys("more")
+    page.one("#submit-text").send_keys("SELECT home FROM q0")
+    page.one("#submit-look").click()
+    page.sees("What would come of it", selector="dialog .prospect")
+    page.shoot("prospect")
+    assert "more" not in [one.name for one in city.client.queries()]
+    ActionChains(page.driver).send_keys(Keys.ESCAPE).perform()
+    until(lambda: not page.all("dialog"))
+    assert page.console() == []
+
+
 def test_texts_never_become_markup(page: Browser, city: Simulated) -> None:
     writer = RowWriter(city.home.state / "channels" / "q0", "home", "ts district kwh")
     with pytest.raises(InputError):

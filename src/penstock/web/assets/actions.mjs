@@ -1,5 +1,6 @@
 // What people can do: each asks first, says what will happen, and shows what is refused.
 import { api, html, path, useEffect, useRef, useState } from "./lib.mjs";
+import { Prospect } from "./prospect.mjs";
 import { store } from "./store.mjs";
 
 /** A dialog that is open as long as it is shown; Escape closes it. */
@@ -121,14 +122,17 @@ export function SubmitDialog({ onClose }) {
   const [limit, setLimit] = useState("");
   const [start, setStart] = useState("now");
   const { error, busy, run } = useDoing(onClose);
+  const [prospect, setProspect] = useState(null);
+  const looking = useDoing(setProspect);
   const kind = /^\s*(streams|queries|nodes|placement|balance)\s*:/m.test(text) ? "yaml" : "sql";
   const go = (event) => {
     event.preventDefault();
-    const most = limit.trim() ? Math.round(1e6 * Number(limit)) : null;
-    run(() => api("/api/queries", {
-      method: "POST", json: { name, kind, text, start, max_latency_us: most },
-    }));
+    run(() => ask(false));
   };
+  const ask = (dry) => api("/api/queries", {
+    method: "POST",
+    json: { name, kind, text, start, max_latency_us: limit.trim() ? Math.round(1e6 * Number(limit)) : null, dry_run: dry },
+  });
   return html`<${Dialog} title="Submit a query or a deployment" onClose=${onClose}>
     <form onSubmit=${go}>
       <label>Name <input id="submit-name" required autocomplete="off" value=${name} onInput=${(e) => setName(e.target.value)} /></label>
@@ -143,8 +147,10 @@ export function SubmitDialog({ onClose }) {
       </div>
       <p>What will happen: it is read as ${kind === "sql" ? "one query over the streams that run" : "a deployment file"},
         checked, placed on the nodes that are up, and started. ${readable()}</p>
-      <${ErrorText} error=${error} />
+      <${Prospect} of=${prospect} />
+      <${ErrorText} error=${error || looking.error} />
       <footer><button type="button" onClick=${onClose}>Cancel</button>
+        <button type="button" id="submit-look" disabled=${looking.busy || !name || !text} onClick=${() => looking.run(() => ask(true))}>${looking.busy ? "Looking…" : "Look first"}</button>
         <button class="primary" id="submit-confirm" disabled=${busy}>${busy ? "Submitting…" : "Submit"}</button></footer>
     </form></${Dialog}>`;
 }
