@@ -52,6 +52,24 @@ MISSING = [
         Check("PySpark", "missing", "not installed", 'pip install "pyspark==4.3.*"'),
     ),
     (
+        {"spark": "4.30.1"},
+        Check(
+            "PySpark",
+            "missing",
+            "4.30.1, of which internals are not known",
+            'pip install "pyspark==4.3.*"',
+        ),
+    ),
+    (
+        {"missing_internals": ("a.A", "b.B", "c.C", "d.D")},
+        Check(
+            "Spark's internals",
+            "missing",
+            "not there: a.A, b.B, c.C and 1 more",
+            "Unset SPARK_HOME, or install Spark again: pip install 'pyspark==4.3.*'",
+        ),
+    ),
+    (
         {"memory_bytes": GIB // 2, "free_memory_bytes": GIB // 4},
         Check("memory", "missing", "268 MB free of 537 MB", "A node needs about 1 GiB."),
     ),
@@ -75,10 +93,6 @@ MISSING = [
     ),
 ]
 NOTES = [
-    (
-        {"spark": "4.30.1"},
-        Check("PySpark", "note", "4.30.1, not tried", 'pip install "pyspark==4.3.*"'),
-    ),
     (
         {"free_memory_bytes": GIB // 2},
         Check(

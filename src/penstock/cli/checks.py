@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from penstock.app.words import counted, size
+from penstock.errors import listed
+from penstock.spark.jvm.internals import SERIES, is_tried
 
 Verdict = Literal["fine", "note", "missing"]
 """``missing`` keeps Penstock from running; a ``note`` does not."""
@@ -14,7 +16,6 @@ Verdict = Literal["fine", "note", "missing"]
 OLDEST_PYTHON = (3, 11)
 NODE_BYTES = 1 << 30
 SCARCE_DISK_BYTES = 2 << 30
-SPARK_SERIES = "4.3"
 MAKE_ARCHIVE = "python -m penstock.spark.archive"
 
 
@@ -38,6 +39,7 @@ class Facts:
     ports: Mapping[int, bool]
     archive: str
     packages: Mapping[str, str]
+    missing_internals: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ def checks(facts: Facts) -> tuple[Check, ...]:
         _python(facts),
         _java(facts),
         _spark(facts),
+        *([_internals(facts)] if facts.spark else []),
         _memory(facts),
         Check("cores", "fine", counted(facts.cores, "core")),
         _disk(facts),
@@ -88,12 +91,22 @@ def _java(facts: Facts) -> Check:
 
 
 def _spark(facts: Facts) -> Check:
-    fix = f'pip install "pyspark=={SPARK_SERIES}.*"'
+    fix = f'pip install "pyspark=={SERIES[-1]}.*"'
     if not facts.spark:
         return Check("PySpark", "missing", "not installed", fix)
-    if not f"{facts.spark}.".startswith(f"{SPARK_SERIES}."):
-        return Check("PySpark", "note", f"{facts.spark}, not tried", fix)
+    if not is_tried(facts.spark):
+        return Check("PySpark", "missing", f"{facts.spark}, of which internals are not known", fix)
     return Check("PySpark", "fine", facts.spark)
+
+
+def _internals(facts: Facts) -> Check:
+    """What is used of Spark that nobody has promised to keep."""
+    missing = facts.missing_internals
+    if missing:
+        more = f" and {len(missing) - 3} more" if missing[3:] else ""
+        fix = f"Unset SPARK_HOME, or install Spark again: pip install 'pyspark=={SERIES[-1]}.*'"
+        return Check("Spark's internals", "missing", f"not there: {listed(missing[:3])}{more}", fix)
+    return Check("Spark's internals", "fine", "all that are used are there")
 
 
 def _memory(facts: Facts) -> Check:

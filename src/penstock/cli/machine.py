@@ -42,6 +42,7 @@ def machine_facts(folder: Path) -> Facts:
         ports={port: is_free(port) for port in PORTS},
         archive=_archive(java),
         packages={name: _version(name) for name in OPTIONAL},
+        missing_internals=_missing_internals(),
     )
 
 
@@ -81,6 +82,16 @@ def _loopback_problem() -> str:
     except OSError as error:
         return (error.strerror or str(error)).lower()
     return ""
+
+
+def _missing_internals() -> tuple[str, ...]:
+    from penstock.spark.archive import spark_home
+    from penstock.spark.jvm.internals import missing_internals
+
+    if not _version("pyspark"):
+        return ()
+    home = Path(os.environ.get("SPARK_HOME") or spark_home())
+    return tuple(missing_internals(home / "jars"))
 
 
 def _archive(java: Java | None) -> str:

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 
 from penstock.errors import PenstockError, RunError
 from penstock.spark.java import Java, cache_directory, find_java
+from penstock.spark.jvm.internals import STREAMING
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -38,8 +39,6 @@ TOP = "spark.jsa"
 """Spark's classes, on top of those; it knows where the part below is."""
 SIZES = "sizes"
 """The sizes of both, written last: Java 17 crashes on an archive that was cut short."""
-
-STREAMING = "org.apache.spark.sql.execution.streaming"
 
 UNUSED_AFTER_S = 30 * 24 * 3600
 
@@ -188,8 +187,9 @@ def train(options: str, scratch: str) -> None:
 
     Java writes the archive when it leaves, so this waits until it has left.
     """
-    from pyspark import SparkContext
     from pyspark.sql import SparkSession
+
+    from penstock.spark.jvm.gateway import stop_and_leave
 
     os.environ.update(PYSPARK_PYTHON=sys.executable, PYSPARK_DRIVER_PYTHON=sys.executable)
     builder = SparkSession.builder.master("local[2]").appName("penstock class archive")
@@ -197,11 +197,7 @@ def train(options: str, scratch: str) -> None:
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     _run_training_queries(spark, Path(scratch))
-    gateway = SparkContext._gateway
-    assert gateway is not None
-    spark.stop()
-    gateway.proc.stdin.close()
-    gateway.proc.wait()
+    stop_and_leave(spark)
 
 
 def _training_settings(options: str) -> dict[str, str]:

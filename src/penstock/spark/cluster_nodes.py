@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any
 
 from pyspark.sql import SparkSession
 
 from penstock.errors import RunError
+from penstock.spark.jvm.executors import executors
 from penstock.spark.masters import address_towards, is_standalone, resource_of
 
 _EXECUTOR_S = 60.0
 _LOOK_EVERY_S = 0.1
-_DRIVER = "driver"
 
 
 def cluster_settings(master: str, node: str, cores: int, heap_bytes: int) -> dict[str, str]:
@@ -64,17 +63,10 @@ def task_seconds(session: SparkSession) -> float:
     if str(session.sparkContext.master).startswith("local"):
         return 0.0
     return (
-        sum(executor.totalDuration() for executor in _executors(session, only_alive=False)) / 1_000
+        sum(executor.totalDuration() for executor in executors(session, only_alive=False)) / 1_000
     )
 
 
 def has_executor(session: SparkSession) -> bool:
     """Whether a node has somewhere to run tasks."""
-    return bool(_executors(session, only_alive=True))
-
-
-def _executors(session: SparkSession, only_alive: bool) -> list[Any]:
-    store = session.sparkContext._jsc.sc().statusStore()
-    known = store.executorList(only_alive)
-    found = [known.apply(at) for at in range(known.size())]
-    return [executor for executor in found if executor.id() != _DRIVER]
+    return bool(executors(session, only_alive=True))

@@ -41,8 +41,10 @@ from penstock.spark.checkpoints import path_of
 from penstock.spark.compile import compile_fragment, counting, watermarked
 from penstock.spark.failures import explained, is_passing
 from penstock.spark.fragment_run import FragmentRun
+from penstock.spark.jvm.channel_table import channel_frame
+from penstock.spark.jvm.preloading import preload
+from penstock.spark.jvm.state_files import refused_state
 from penstock.spark.native_run import NativeRun
-from penstock.spark.preloading import preload
 from penstock.spark.progress import selectivity
 from penstock.spark.sinks.batch import BatchSink
 from penstock.spark.sinks.channel_sink import ChannelSink
@@ -50,9 +52,7 @@ from penstock.spark.sinks.database_sink import TableSink
 from penstock.spark.sinks.file_sink import DirectorySink
 from penstock.spark.sinks.retimed_sink import RetimedSink
 from penstock.spark.sources.channel_reader import ChannelReader
-from penstock.spark.sources.channel_table import channel_frame
 from penstock.spark.state import StateFolder
-from penstock.spark.state_files import refused_state
 
 OpenSink = Callable[[str, Sink], BatchSink | None]
 

@@ -10,15 +10,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from py4j.java_gateway import JavaClass
 from pyspark.sql import SparkSession
 
+from penstock.errors import PenstockError
 from penstock.spark.archive import archive_options, spark_home
 from penstock.spark.cluster_nodes import await_executor, cluster_settings
-from penstock.spark.hadoop_defaults import drop_hadoop_defaults
 from penstock.spark.heap import first_heap_bytes, heap_bytes
 from penstock.spark.java import Java, cache_directory, find_java
-from penstock.spark.local_files import use_local_files
+from penstock.spark.jvm import internals
+from penstock.spark.jvm.hadoop_defaults import drop_hadoop_defaults
+from penstock.spark.jvm.local_files import use_local_files
+from penstock.spark.jvm.quiet import hush
 
 _MEBIBYTE = 1 << 20
 
@@ -39,17 +41,14 @@ class SessionOptions:
 STREAMING = {
     # A rename in place of forked processes: see docs/design.md, "Micro-batch overhead".
     "spark.sql.streaming.checkpointFileManagerClass": (
-        "org.apache.spark.sql.execution.streaming.checkpointing."
-        "FileSystemBasedCheckpointFileManager"
+        f"{internals.STREAMING}.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
     # Pushing filters below the watermark operator would drop the heartbeats before they count;
     # our own front end has already put every filter as low as it can go.
-    "spark.sql.optimizer.excludedRules": (
-        "org.apache.spark.sql.catalyst.optimizer.PushDownPredicates"
-    ),
+    "spark.sql.optimizer.excludedRules": f"{internals.CATALYST}.optimizer.PushDownPredicates",
     "spark.sql.streaming.stopTimeout": "30s",
     "spark.sql.streaming.minBatchesToRetain": "10",
     # State is written whole, and let go of where its query has left, at these intervals: who takes
@@ -87,9 +86,6 @@ ROWS = {
     "spark.hadoop.parquet.summary.metadata.level": "NONE",
 }
 
-# Batches that take longer than their interval: shown by penstock status.
-_TOLD_BY_US = ("org.apache.spark.sql.execution.streaming.runtime.ProcessingTimeExecutor",)
-
 LOOPBACK = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -111,23 +107,23 @@ def start_session(name: str, options: SessionOptions, log: Path | None = None) -
         builder = builder.config(key, value)
     with _stderr_to(log):
         session = builder.getOrCreate()
+    _check_version(session)
     if options.master is not None:
         await_executor(session, name)
     session.sparkContext.setLogLevel("WARN" if log else "ERROR")
-    _hush(session)
+    hush(session)
     use_local_files(session)
     drop_hadoop_defaults(session)
     return session
 
 
-def _hush(session: SparkSession) -> None:
-    """Leaves out what would be said with every batch for as long as a node has much to do."""
-    gateway = session.sparkContext._gateway
-    assert gateway is not None
-    client = gateway._gateway_client
-    level = JavaClass("org.apache.logging.log4j.Level", client).ERROR
-    for name in _TOLD_BY_US:
-        JavaClass("org.apache.logging.log4j.core.config.Configurator", client).setLevel(name, level)
+def _check_version(session: SparkSession) -> None:
+    """Leaves nothing running where this Spark is none that we know."""
+    try:
+        internals.check_version(session.version)
+    except PenstockError:
+        session.stop()
+        raise
 
 
 def settings(options: SessionOptions, java: Java) -> dict[str, str]:

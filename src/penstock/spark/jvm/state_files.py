@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from penstock.channels.durable import RESTORE
 from penstock.errors import RunError
+from penstock.spark.jvm.gateway import Jvm
 
 _NOT_LOADED = "CANNOT_LOAD_STATE_STORE"
 _NAMED = re.compile(r"file (?:file:)?(/\S+?\.(?:delta|snapshot|changelog|zip))\b")
@@ -32,21 +33,20 @@ def refused_state(session: SparkSession, checkpoint: Path, error: BaseException)
 
 def _unreadable(session: SparkSession, folder: Path) -> Path:
     """The newest file of state that cannot be unpacked; the folder if all of them can be."""
-    context: Any = session.sparkContext
-    codec = context._jvm.org.apache.spark.io.CompressionCodec.createCodec(
-        context._jsc.sc().conf(), "lz4"
-    )
+    jvm = Jvm(session)
+    codecs = jvm.java("org.apache.spark.io.CompressionCodec")
+    codec = codecs.createCodec(jvm.context.sc().conf(), "lz4")
     files = [path for path in folder.rglob("*") if path.suffix in _KINDS]
     for path in sorted(files, key=lambda path: int(path.stem), reverse=True):
-        if not _unpacks(context._jvm, codec, path):
+        if not _unpacks(jvm, codec, path):
             return path
     return folder
 
 
-def _unpacks(jvm: Any, codec: Any, path: Path) -> bool:
-    file = jvm.java.io.FileInputStream(str(path))
+def _unpacks(jvm: Jvm, codec: Any, path: Path) -> bool:
+    file = jvm.java("java.io.FileInputStream")(str(path))
     try:
-        size = jvm.org.apache.commons.io.IOUtils.consume(codec.compressedInputStream(file))
+        size = jvm.java("org.apache.commons.io.IOUtils").consume(codec.compressedInputStream(file))
         return int(size) > 0
     except Exception:  # whatever Java says: it is this file
         return False

@@ -7,10 +7,9 @@ here asks the system itself. Spark has the compiler for it at hand, for the code
 
 from __future__ import annotations
 
-from typing import Any
-
-from py4j.java_gateway import JavaClass
 from pyspark.sql import SparkSession
+
+from penstock.spark.jvm.gateway import Jvm
 
 _NAME = "penstock.LocalFiles"
 _SOURCE = """
@@ -36,17 +35,12 @@ def use_local_files(session: SparkSession) -> None:
     Hadoop keeps one for all who ask, whatever their settings say; executors of a cluster, which
     have not heard of this one, go by the settings.
     """
-    gateway: Any = session.sparkContext._gateway
-
-    def java(name: str) -> Any:
-        return JavaClass(name, gateway._gateway_client)
-
+    jvm = Jvm(session)
+    java = jvm.java
     compiler = java("org.codehaus.janino.SimpleCompiler")()
     compiler.setParentClassLoader(java("java.lang.Thread").currentThread().getContextClassLoader())
     compiler.cook(_SOURCE)
-    settings = java("org.apache.hadoop.conf.Configuration")(
-        session.sparkContext._jsc.hadoopConfiguration()
-    )
+    settings = java("org.apache.hadoop.conf.Configuration")(jvm.hadoop)
     settings.setClassLoader(compiler.getClassLoader())
     settings.set("fs.file.impl", _NAME)
     systems, local = (

@@ -3,7 +3,7 @@
 Spark keeps the state of every run of a query in the process that works on it. Asked for a version
 of something it does not have yet, it reads all of it from the checkpoint; of what it has already,
 only what was changed since. Spark has no public way to have it read early; what is used here is
-internal, and pinned to the minor version of Spark in the lock.
+internal (``internals.py``).
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from py4j.java_gateway import JavaClass
 from pyspark.sql import SparkSession
 
 from penstock.model.fragments import Fragment
 from penstock.model.operators import Aggregate
 from penstock.model.windows import SessionWindow
 from penstock.spark.checkpoint_files import last_entry
+from penstock.spark.jvm.gateway import Jvm
+from penstock.spark.jvm.internals import STATE
 
-_STATE = "org.apache.spark.sql.execution.streaming.state"
 _DEFAULT = "default"
 _MUCH_BYTES = 1 << 20
 """On disk; in memory it is some fifteen times as much."""
@@ -75,25 +75,24 @@ class _Spark:
     """The Java side."""
 
     def __init__(self, session: SparkSession, checkpoint: Path, run: str, is_session: bool) -> None:
-        self._gateway: Any = session.sparkContext._gateway
-        state: Any = session._jsparkSession.sessionState()
+        jvm = Jvm(session)
+        self._java = jvm.java
+        self._scala_object = jvm.scala_object
+        state = jvm.session.sessionState()
         self._conf = self._object("StateStoreConf").apply(state.conf())
         self._hadoop = state.newHadoopConf()
         self._root = f"file:{checkpoint.absolute()}/state"
         self._run = self._java("java.util.UUID").fromString(run)
         self._is_session = is_session
 
-    def _java(self, name: str) -> Any:
-        return JavaClass(name, self._gateway._gateway_client)
-
     def _object(self, name: str) -> Any:
-        return getattr(self._java(f"{_STATE}.{name}$"), "MODULE$")
+        return self._scala_object(f"{STATE}.{name}")
 
     def _id(self, store: _Store) -> Any:
-        of = self._java(f"{_STATE}.StateStoreId")(
+        of = self._java(f"{STATE}.StateStoreId")(
             self._root, store.operator, store.partition, _DEFAULT
         )
-        return self._java(f"{_STATE}.StateStoreProviderId")(of, self._run)
+        return self._java(f"{STATE}.StateStoreProviderId")(of, self._run)
 
     def collect_garbage(self) -> None:
         """Has Java look through all of its memory."""
@@ -121,7 +120,7 @@ class _Spark:
     def _schemas(self, store: _Store) -> tuple[Any, Any]:
         # Spark keeps them with the first partition only.
         first = self._id(_Store(store.operator, 0))
-        name = f"{_STATE}.StateSchemaCompatibilityChecker"
+        name = f"{STATE}.StateSchemaCompatibilityChecker"
         defaults = self._object("StateSchemaCompatibilityChecker")
         checker = self._java(name)(
             first,
@@ -135,7 +134,7 @@ class _Spark:
 
     def _encoder(self, key: Any) -> Any:
         if not self._is_session:
-            return self._java(f"{_STATE}.NoPrefixKeyStateEncoderSpec")(key)
+            return self._java(f"{STATE}.NoPrefixKeyStateEncoderSpec")(key)
         # Sessions of a key are looked for by all but the last column, their beginning.
         columns = key.length() - 1
-        return self._java(f"{_STATE}.PrefixKeyScanStateEncoderSpec")(key, columns)
+        return self._java(f"{STATE}.PrefixKeyScanStateEncoderSpec")(key, columns)

@@ -5,8 +5,8 @@ stand behind those interfaces, so a batch is planned by a call into this process
 from the files into Spark without passing through Python at all. A data source written in Python
 would cost a process of 100 MB and a second of starting for every input, and a copy of every row.
 
-Spark has no public way to hand it such a source; what is used here is internal, and pinned to the
-minor version of Spark in the lock.
+Spark has no public way to hand it such a source; what is used here is internal
+(``internals.py``).
 """
 
 from __future__ import annotations
@@ -16,20 +16,17 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from py4j.java_gateway import JavaClass
-from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from penstock.model.schema import Schema
 from penstock.spark.ddl import spark_ddl
+from penstock.spark.jvm.gateway import Jvm
+from penstock.spark.jvm.internals import CATALYST, CONNECTOR, FILES, SQL, STREAMING
 from penstock.spark.sources.beats import BEAT
 from penstock.spark.sources.channel_reader import ChannelReader, FilePart, HandedOver, Offset
 
-_SQL = "org.apache.spark.sql"
-_CONNECTOR = f"{_SQL}.connector"
-_FILES = f"{_SQL}.execution.datasources"
-_READ_SUPPORT = "org.apache.spark.sql.execution.datasources.parquet.ParquetReadSupport"
+_READ_SUPPORT = f"{FILES}.parquet.ParquetReadSupport"
 # What Spark's own scan tells the reader in every task.
 _READER_SETTINGS = (
     "spark.sql.session.timeZone",
@@ -58,20 +55,20 @@ def channel_frame(session: SparkSession, reader: ChannelReader, schema: Schema) 
     """
     spark = _Spark(session, schema, reader.event_time is not None)
     table = _Table(spark, reader)
-    streaming = f"{_SQL}.catalyst.streaming"
+    streaming = f"{CATALYST}.streaming"
     nothing = spark.java("scala.Option").empty()
     relation = spark.java(f"{streaming}.StreamingRelationV2")(
         nothing,
         reader.channel.folder.name,
         table,
-        spark.java(f"{_SQL}.util.CaseInsensitiveStringMap").empty(),
-        spark.java(f"{_SQL}.catalyst.types.DataTypeUtils").toAttributes(spark.whole),
+        spark.java(f"{SQL}.util.CaseInsensitiveStringMap").empty(),
+        spark.java(f"{CATALYST}.types.DataTypeUtils").toAttributes(spark.whole),
         nothing,
         nothing,
         nothing,
         getattr(spark.java(f"{streaming}.Unassigned$"), "MODULE$"),
     )
-    rows = spark.java(f"{_SQL}.classic.Dataset").ofRows(spark.session, relation)
+    rows = spark.java(f"{SQL}.classic.Dataset").ofRows(spark.session, relation)
     return DataFrame(rows, session)
 
 
@@ -79,11 +76,12 @@ class _Spark:
     """The Java side of one input, built once and used for all its batches."""
 
     def __init__(self, session: SparkSession, schema: Schema, has_beats: bool) -> None:
-        context = session.sparkContext
-        self._gateway: Any = context._gateway
-        ensure_callback_server_started(self._gateway)
-        self.session: Any = session._jsparkSession
-        self._context: Any = context._jsc
+        jvm = Jvm(session)
+        jvm.serve_callbacks()
+        self.java = jvm.java
+        self.array = jvm.array
+        self.session = jvm.session
+        self._context = jvm.context
         self._data = self._struct(spark_ddl(schema))
         self._constant = self._struct(f"`{BEAT}` boolean" if has_beats else "")
         marked = f"{spark_ddl(schema)}, `{BEAT}` boolean" if has_beats else spark_ddl(schema)
@@ -97,18 +95,10 @@ class _Spark:
         self._path = self.java("org.apache.spark.paths.SparkPath").fromPathString
         self._factory: Any = None
         self.capabilities = self.java("java.util.HashSet")()
-        self.capabilities.add(self.java(f"{_CONNECTOR}.catalog.TableCapability").MICRO_BATCH_READ)
-        self.columnar = self.java(f"{_CONNECTOR}.read.Scan$ColumnarSupportMode").SUPPORTED
-        self.no_metrics = self.array(f"{_CONNECTOR}.metric.CustomMetric")
-        self.no_task_metrics = self.array(f"{_CONNECTOR}.metric.CustomTaskMetric")
-
-    def java(self, name: str) -> Any:
-        """A Java class by its full name.
-
-        ``jvm.org.apache…`` would ask Java about every package on the way, and Java would look
-        through all its archives for a class of that name, several milliseconds each time.
-        """
-        return JavaClass(name, self._gateway._gateway_client)
+        self.capabilities.add(self.java(f"{CONNECTOR}.catalog.TableCapability").MICRO_BATCH_READ)
+        self.columnar = self.java(f"{CONNECTOR}.read.Scan$ColumnarSupportMode").SUPPORTED
+        self.no_metrics = self.array(f"{CONNECTOR}.metric.CustomMetric")
+        self.no_task_metrics = self.array(f"{CONNECTOR}.metric.CustomTaskMetric")
 
     def _struct(self, ddl: str) -> Any:
         written = StructType.fromDDL(ddl) if ddl else StructType([])
@@ -116,31 +106,24 @@ class _Spark:
 
     def _constants(self, mark: bool) -> Any:
         values = self.array("java.lang.Object", [mark] if self._has_beats else [])
-        return self.java(f"{_SQL}.catalyst.expressions.GenericInternalRow")(values)
-
-    def array(self, kind: str, members: Sequence[object] = ()) -> Any:
-        """A Java array of a class."""
-        made = self._gateway.new_array(self.java(kind), len(members))
-        for at, one in enumerate(members):
-            made[at] = one
-        return made
+        return self.java(f"{CATALYST}.expressions.GenericInternalRow")(values)
 
     def offset(self, offset: Offset) -> Any:
         """An offset as Spark keeps it in its log."""
-        kind = f"{_SQL}.execution.streaming.runtime.SerializedOffset"
+        kind = f"{STREAMING}.runtime.SerializedOffset"
         return self.java(kind)(json.dumps(offset))
 
     def partitions(self, tasks: Sequence[Sequence[FilePart]]) -> Any:
         """What each task is to read."""
         made = [self._partition(at, parts) for at, parts in enumerate(tasks)]
-        return self.array(f"{_CONNECTOR}.read.InputPartition", made)
+        return self.array(f"{CONNECTOR}.read.InputPartition", made)
 
     def _partition(self, index: int, parts: Sequence[FilePart]) -> Any:
-        made = self.array(f"{_FILES}.PartitionedFile", [self._file(one) for one in parts])
-        return self.java(f"{_FILES}.FilePartition")(index, made)
+        made = self.array(f"{FILES}.PartitionedFile", [self._file(one) for one in parts])
+        return self.java(f"{FILES}.FilePartition")(index, made)
 
     def _file(self, part: FilePart) -> Any:
-        return self.java(f"{_FILES}.PartitionedFile")(
+        return self.java(f"{FILES}.PartitionedFile")(
             self._values[part.is_beat],
             self._path(str(part.path)),
             part.start,
@@ -168,14 +151,14 @@ class _Spark:
         hadoop.set("parquet.read.support.class", _READ_SUPPORT)
         hadoop.set("org.apache.spark.sql.parquet.row.requested_schema", self._data.json())
         shared = self.java("org.apache.spark.util.SerializableConfiguration")(hadoop)
-        options = self.java(f"{_FILES}.parquet.ParquetOptions")(self._no_metadata, conf)
-        return self.java(f"{_FILES}.v2.parquet.ParquetPartitionReaderFactory")(
+        options = self.java(f"{FILES}.parquet.ParquetOptions")(self._no_metadata, conf)
+        return self.java(f"{FILES}.v2.parquet.ParquetPartitionReaderFactory")(
             conf,
             self._context.broadcast(shared),
             self._data,
             self._data,
             self._constant,
-            self.array(f"{_SQL}.sources.Filter"),
+            self.array(f"{SQL}.sources.Filter"),
             self.java("scala.Option").empty(),
             options,
         )
@@ -205,7 +188,7 @@ class _Table(_Behind):
         return self._spark.whole
 
     def columns(self) -> Any:
-        util = self._spark.java(f"{_CONNECTOR}.catalog.CatalogV2Util$")
+        util = self._spark.java(f"{CONNECTOR}.catalog.CatalogV2Util$")
         return getattr(util, "MODULE$").structTypeToV2Columns(self._spark.whole)
 
     def capabilities(self) -> Any:
@@ -218,7 +201,7 @@ class _Table(_Behind):
         return _ScanBuilder(self._spark, self._reader)
 
     class Java:
-        implements = (f"{_CONNECTOR}.catalog.SupportsRead",)
+        implements = (f"{CONNECTOR}.catalog.SupportsRead",)
 
 
 class _ScanBuilder(_Behind):
@@ -229,7 +212,7 @@ class _ScanBuilder(_Behind):
         return _Scan(self._spark, self._reader)
 
     class Java:
-        implements = (f"{_CONNECTOR}.read.ScanBuilder",)
+        implements = (f"{CONNECTOR}.read.ScanBuilder",)
 
 
 class _Scan(_Behind):
@@ -259,7 +242,7 @@ class _Scan(_Behind):
         return self._spark.columnar
 
     class Java:
-        implements = (f"{_CONNECTOR}.read.Scan",)
+        implements = (f"{CONNECTOR}.read.Scan",)
 
 
 def _kept(method: Callable[..., Given]) -> Callable[..., Given]:
@@ -289,7 +272,7 @@ class _Stream(_Behind):
         return self._spark.offset(self.reader.restored(json.loads(text)))
 
     def getDefaultReadLimit(self) -> Any:
-        limit = self._spark.java(f"{_CONNECTOR}.read.streaming.ReadLimit")
+        limit = self._spark.java(f"{CONNECTOR}.read.streaming.ReadLimit")
         return limit.maxRows(self.reader.max_rows)
 
     @_kept
@@ -319,6 +302,6 @@ class _Stream(_Behind):
 
     class Java:
         implements = (
-            f"{_CONNECTOR}.read.streaming.MicroBatchStream",
-            f"{_CONNECTOR}.read.streaming.SupportsAdmissionControl",
+            f"{CONNECTOR}.read.streaming.MicroBatchStream",
+            f"{CONNECTOR}.read.streaming.SupportsAdmissionControl",
         )

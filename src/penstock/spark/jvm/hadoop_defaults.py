@@ -6,6 +6,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from penstock.spark.jvm.gateway import Jvm
+
 _OF_A_SITE = ("core-site.xml", "hdfs-site.xml")
 
 
@@ -15,7 +17,7 @@ def drop_hadoop_defaults(session: SparkSession) -> None:
     Spark copies the configuration several times for every batch, and sends it to tasks with every
     operator that has state: 1,100 defaults, each with the name of the file it came from.
     """
-    known = session.sparkContext._jsc.hadoopConfiguration()
+    known = Jvm(session).hadoop
     if any(known.getResource(name) is not None for name in _OF_A_SITE):
         return
     # Classes that bring defaults of their own have every configuration read all of them again,

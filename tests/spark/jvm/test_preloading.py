@@ -11,8 +11,8 @@ from one_fragment import Place, await_that
 from py4j.java_gateway import JavaClass
 from pyspark.sql import SparkSession
 
-from penstock.spark import preloading
 from penstock.spark.checkpoints import path_of
+from penstock.spark.jvm import preloading
 
 _STATE = "org.apache.spark.sql.execution.streaming.state"
 
