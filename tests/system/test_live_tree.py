@@ -14,7 +14,7 @@ from penstock.feeds.generators import generator
 from system.under_test import Rows, UnderTest, _comparable
 from waiting import until
 
-DAYS, SPEEDUP = 4, 2_880
+DAYS, SPEEDUP = 4, 2_400
 PARENTS = {"root": None, "north": "root", "south": "root"}
 OPTIONS = {"homes": 60, "every": "15min", "days": DAYS}
 HOURS = (4, 6, 8, 12, 24)
