@@ -99,7 +99,8 @@ def test_a_wrong_token(served: Served) -> None:
 
 def test_what_the_command_line_needs(served: Served) -> None:
     client = served.client
-    assert plain(client.submit("ami", "yaml", AMI, ".")) == {
+    taken_in = plain(client.submit("ami", "yaml", AMI, "."))
+    expected = {
         "name": "ami",
         "fragments": ["readings", "peaks"],
         "unread": [],
@@ -113,6 +114,8 @@ def test_what_the_command_line_needs(served: Served) -> None:
             }
         ],
     }
+    assert {key: taken_in[key] for key in expected} == expected
+    assert taken_in["admission"]["fits"]
     with pytest.raises(InputError, match="ami is already running"):
         client.submit("ami", "yaml", AMI, ".")
     with pytest.raises(InputError, match=r"no node b\. There are none"):
