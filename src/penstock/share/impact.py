@@ -149,7 +149,7 @@ class Situation:
         }
         delays = self._delays(shares, loads)
         touched = self._touched(delays)
-        latency_s = self._latency_s(new, delays, loads)
+        latency_s = self._latency_s(new, delays, loads) if new else None
         limits = [one.limit_s for one in new if one.limit_s is not None]
         phi = sum(shares[name] / max(1e-9, 1 - load + shares[name]) for name, load in loads.items())
         return Impact(latency_s, min(limits, default=None), touched, loads, peaks, phi)
