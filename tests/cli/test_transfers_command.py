@@ -71,5 +71,5 @@ def test_bad_files_leave_with_code_1_and_the_name(
 ) -> None:
     (tmp_path / "bad.yaml").write_text(TREE.replace(old, new), encoding="utf-8")
     told = here("transfers", "bad.yaml", "--json", folder=tmp_path)
-    assert (told.returncode, told.stdout) == (1, "")
-    assert named in told.stderr and "Traceback" not in told.stderr
+    assert (told.returncode, "Traceback" in told.stderr) == (1, False)
+    assert named in told.stderr and named in json.loads(told.stdout)["text"]

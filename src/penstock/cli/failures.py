@@ -33,9 +33,13 @@ def reported(error: BaseException) -> int:
 
 
 def reported_as_json(error: BaseException) -> int:
-    """Tells a script about an error on standard output, where it looks for the answer."""
+    """Tells a script about an error on standard output, where it looks for the answer.
+
+    People find it on standard error as always: what a script keeps for itself nobody reads.
+    """
     record = _record(error)
     print(json.dumps(record))
+    print(_wrapped(record["text"]), file=sys.stderr)
     return int(record["exit_code"])
 
 
