@@ -158,7 +158,7 @@ def _failed(request: Request, error: Exception) -> Response:
 def _add_reading(app: FastAPI, home: Home, catalog: Catalog, controller: Controller) -> None:
     @app.get("/api/system", summary="Nodes, queries, fragments and the latest moves")
     def system() -> SystemAnswer:
-        return system_answer(catalog, controller.system(), controller.set_aside())
+        return system_answer(catalog, controller.system(), controller.notices.set_aside())
 
     @app.get("/api/devices", summary="Broadcasts: cuts, airtime, and what devices say they use")
     def devices() -> list[StationAnswer]:
@@ -177,7 +177,7 @@ def _add_reading(app: FastAPI, home: Home, catalog: Catalog, controller: Control
 
     @app.get("/api/queries", summary="What was submitted")
     def queries() -> list[QueryAnswer]:
-        return queries_answer(catalog, controller.system(), controller.set_aside())
+        return queries_answer(catalog, controller.system(), controller.notices.set_aside())
 
     @app.get("/api/queries/{name}/sharing", summary="What it computes, and what it reads of whom")
     def graph(name: str) -> GraphAnswer:
@@ -185,7 +185,7 @@ def _add_reading(app: FastAPI, home: Home, catalog: Catalog, controller: Control
 
     @app.get("/api/fragments", summary="Every fragment and intake: where it is and how it does")
     def fragments() -> list[FragmentAnswer]:
-        return fragments_answer(catalog, controller.system(), controller.set_aside())
+        return fragments_answer(catalog, controller.system(), controller.notices.set_aside())
 
     @app.get("/api/operators", summary="Every operator: its rows, and its cost by estimate")
     def operators() -> list[OperatorAnswer]:
@@ -248,7 +248,7 @@ def _add_reading(app: FastAPI, home: Home, catalog: Catalog, controller: Control
         responses=REFUSED_TEXTS,
     )
     def metrics() -> str:
-        return metrics_of(catalog, controller.system(), controller.set_aside()).text()
+        return metrics_of(catalog, controller.system(), controller.notices.set_aside()).text()
 
 
 def _tail(path: Path, lines: int) -> tuple[str, int]:
@@ -309,7 +309,7 @@ def _add_results(app: FastAPI, controller: Controller) -> None:
 
     @app.get("/api/set_aside", summary="Streams of which rows could not be used: how many, and why")
     def set_aside() -> list[SetAsideAnswer]:
-        return controller.set_aside()
+        return controller.notices.set_aside()
 
     @app.get(
         "/api/streams/{name}/dead_letters",
@@ -319,7 +319,7 @@ def _add_results(app: FastAPI, controller: Controller) -> None:
     def dead_letters(
         name: str, last: Annotated[int, Query(ge=1, le=100_000)] = 1_000
     ) -> list[LetterAnswer]:
-        return controller.dead_letters(name, last)
+        return controller.notices.dead_letters(name, last)
 
     @app.put("/api/streams/{name}/readers/{reader}", summary="Keep rows until this reader has them")
     def keep(

@@ -11,28 +11,25 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from penstock.balance.hierarchy.written import HIERARCHY
 from penstock.channels.channel import Channel
 from penstock.channels.ingest.again import check_rereadable
 from penstock.channels.layout import StateLayout
 from penstock.control.answer_models import (
     GraphAnswer,
-    LetterAnswer,
-    SetAsideAnswer,
     SharingAnswer,
     SubmitRequest,
 )
-from penstock.control.answers import fragments_answer, queries_answer
+from penstock.control.answers import queries_answer
 from penstock.control.beginning import decided, newest, oldest
 from penstock.control.catalog import Catalog
 from penstock.control.cost_memory import COSTS, CostMemory
-from penstock.control.decisions import Assign, ChangeMove, Forgive, Reroute, decide
+from penstock.control.deciding import DecisionLoop
 from penstock.control.examining import Examiner, Proposal, refusal
 from penstock.control.group_moves import BETWEEN, GroupMoves
 from penstock.control.home import Home
 from penstock.control.live_tree import check_attached, check_plan, tree_wiring
+from penstock.control.notices import NOTED_EVERY_S, Notices
 from penstock.control.placing import planned_nodes
 from penstock.control.recorded_plans import plan_text, recorded_system
 from penstock.control.records import (
@@ -42,18 +39,11 @@ from penstock.control.records import (
     SubmissionKind,
     UnitRecord,
 )
-from penstock.control.returning import STANDSTILL_S, BringBack, Standstill
-from penstock.control.set_aside import (
-    is_news,
-    letters_answer,
-    outside_streams,
-    set_aside_answer,
-)
 from penstock.control.shared_work import SharedWork, leaving
 from penstock.control.sharing_answers import graph_parts, kept_for, sharing_answer
 from penstock.control.spreading import whole_fragments
 from penstock.control.system import System, Unit, extended, understood
-from penstock.control.system_balance import balance_of_file, read_balance, tell_of_file
+from penstock.control.system_balance import balance_of_file, tell_of_file
 from penstock.errors import InputError, PenstockError, RunError, listed, suggestion
 from penstock.model.beginnings import Begun, StartKind
 from penstock.model.durations import US_PER_S
@@ -64,9 +54,6 @@ from penstock.model.sharing import NOTHING_SHARED, SharedStream, Sharing
 from penstock.place.tree_placing import place_in_tree
 
 _STOPPING_AT_MOST_S = 30.0
-_NOTED_EVERY_S = 10.0
-_MOST_EVENTS = 2_000
-_ASIDE = "aside"
 _NAME = re.compile(r"\w[\w.-]{0,199}")
 """Names of submissions are parts of addresses."""
 
@@ -90,13 +77,10 @@ class Controller:
         self._costs = CostMemory(home.path / COSTS)
         self.groups = GroupMoves(catalog, home.state, self.system)
         self._shared = SharedWork(home.state, catalog, self.channel)
-        self._noted_s = self._looked_s = self._timed_s = 0.0
-        self._slow: set[str] = set()
-        self._told_slow: set[str] = set()
-        self._told_aside: dict[str, Mapping[str, Any]] | None = None
-        self._began_s = catalog.now_s() if began_s is None else began_s
-        self._decided_s: float | None = None
-        self._standstill: Standstill | None = None
+        self.notices = Notices(catalog, home.state, self.system)
+        self._noted_s = 0.0
+        began_s = catalog.now_s() if began_s is None else began_s
+        self._decisions = DecisionLoop(catalog, self.groups, self.system, began_s)
 
     def system(self) -> System:
         """What the system is made of."""
@@ -402,7 +386,7 @@ class Controller:
 
     def note_costs(self, now_s: float) -> None:
         """Remembers now and then what fragments cost, for plans to come."""
-        if now_s - self._noted_s < _NOTED_EVERY_S:
+        if now_s - self._noted_s < NOTED_EVERY_S:
             return
         self._noted_s = now_s
         units = self.system().units
@@ -418,59 +402,6 @@ class Controller:
         ]
         if any(news):
             self._costs.save()
-
-    def set_aside(self) -> list[SetAsideAnswer]:
-        """The streams from outside of which something could not be used: how much, and why."""
-        return set_aside_answer(self._home.state, outside_streams(self.system()))
-
-    def dead_letters(self, stream: str, last: int) -> list[LetterAnswer]:
-        """The latest rows of a stream that could not be used, oldest first."""
-        known = outside_streams(self.system())
-        if stream not in known:
-            why = "is a result; rows are set aside where they come in from outside"
-            is_result = stream in self.system().streams
-            raise InputError(
-                f"{stream} {why}" if is_result else f"no stream {stream} from outside",
-                hint=f"There are {listed(known)}. {suggestion(stream, known)}".strip(),
-            )
-        return letters_answer(self._home.state, stream, last)
-
-    def note_set_aside(self, now_s: float) -> None:
-        """Tells now and then what could not be used: of each kind the first, and every doubling."""
-        if now_s - self._looked_s < _NOTED_EVERY_S:
-            return
-        self._looked_s = now_s
-        if self._told_aside is None:
-            events = self._catalog.events(last=_MOST_EVENTS)
-            self._told_aside = {
-                event.subject: event.numbers for event in events if event.kind == _ASIDE
-            }
-        for one in self.set_aside():
-            before: Mapping[str, Any] = self._told_aside.get(one.stream, {})
-            counts = one.rows | ({"nothing_read": 1} if one.nothing_read else {})
-            if is_news(before, counts):
-                self._told_aside[one.stream] = counts
-                self._catalog.tell(_ASIDE, one.stream, one.text, **counts)
-
-    def note_latencies(self, now_s: float) -> None:
-        """Tells whose results have come to take longer than they may, and whose no longer do.
-
-        Told once it has lasted from one look to the next: a single slow batch is no trouble yet.
-        """
-        if now_s - self._timed_s < _NOTED_EVERY_S:
-            return
-        self._timed_s = now_s
-        found = fragments_answer(self._catalog, self.system())
-        late = {fragment.name: fragment.notes[-1] for fragment in found if fragment.late}
-        for name, text in late.items():
-            if name in self._slow and name not in self._told_slow:
-                self._told_slow.add(name)
-                self._catalog.tell("late", name, text)
-        for name in sorted(self._told_slow - set(late)):
-            self._told_slow.discard(name)
-            if name in self.system().units:
-                self._catalog.tell("in time", name, "results come as soon as they should again")
-        self._slow = set(late)
 
     def _check_nodes(self, units: Iterable[Unit]) -> None:
         names = [node.name for node in self._catalog.nodes()]
@@ -677,96 +608,7 @@ class Controller:
     def tick(self) -> None:
         """Looks at the system and carries out what has to be decided now."""
         with self._assigning:
-            self._decide()
-
-    def _notice_standstill(self, now_s: float) -> None:
-        decided_s, self._decided_s = self._decided_s, now_s
-        if decided_s is not None and now_s - decided_s >= STANDSTILL_S:
-            self._standstill = Standstill(decided_s, now_s)
-            log.warning("nothing was seen of the system for %.1f s", now_s - decided_s)
-
-    def _decide(self) -> None:
-        units, nodes = self._catalog.units(), self._catalog.nodes()
-        moves, now_s = self._catalog.moves(open_only=True), self._catalog.now_s()
-        self._notice_standstill(now_s)
-        self.groups.carry_on(moves)
-        moves = tuple(move for move in moves if not move.is_of_groups)
-        wiring = tree_wiring(nodes, self.system())
-        is_negotiated = read_balance(self._catalog).settings.get("policy") == HIERARCHY
-        given = (units, nodes, moves, now_s, self._began_s, wiring, self._standstill)
-        for instruction in decide(*given, is_negotiated):
-            match instruction:
-                case Assign():
-                    self._assign(instruction)
-                case BringBack():
-                    self._bring_back(instruction, now_s)
-                case Reroute():
-                    self._reroute(instruction, now_s)
-                case ChangeMove():
-                    self._change(instruction, now_s)
-                case Forgive(unit):
-                    self._catalog.forgive(unit.name, unit.epoch)
-
-    def _assign(self, given: Assign) -> None:
-        unit, node = given.unit, given.node
-        if self._catalog.assign(unit, node, given.is_restart, given.lost_s, given.belongs):
-            log.info("%s to %s: %s", unit.name, node, given.reason)
-            numbers = {"epoch": unit.epoch + 1, "from": unit.node, "to": node}
-            self._catalog.tell("assign", unit.name, given.reason, **numbers)
-            if given.lost_s is not None:
-                self._record_failover(given)
-
-    def _bring_back(self, wanted: BringBack, now_s: float) -> None:
-        unit = wanted.unit
-        row = {
-            "unit": unit.name,
-            "source": unit.node,
-            "target": wanted.node,
-            "state": "preparing",
-            "created_s": now_s,
-            "reason": wanted.reason,
-            "numbers": {"by": "return", "returns": unit.returns + 1},
-        }
-        if self._catalog.add_return(unit, row):
-            text = f"{unit.node} → {wanted.node}: {wanted.reason}"
-            self._catalog.tell("return", unit.name, text, returns=unit.returns + 1)
-
-    def _reroute(self, wanted: Reroute, now_s: float) -> None:
-        row = {
-            "unit": wanted.unit.name,
-            "source": wanted.unit.node,
-            "target": wanted.node,
-            "state": "preparing",
-            "created_s": now_s,
-            "reason": wanted.reason,
-            "numbers": {"by": "tree"},
-        }
-        self._catalog.add_moves([row])
-
-    def _record_failover(self, given: Assign) -> None:
-        """A move like others, but begun: there is no owner to wait for."""
-        row = {
-            "unit": given.unit.name,
-            "source": given.unit.node,
-            "target": given.node,
-            "state": "moving",
-            "created_s": self._catalog.now_s(),
-            "reason": given.reason,
-            "numbers": {"by": "failover"},
-        }
-        self._catalog.add_moves([row])
-
-    def _change(self, changed: ChangeMove, now_s: float) -> None:
-        move, values = changed.move, dict[str, object](state=changed.state)
-        if changed.error or changed.state == "done":
-            values["error"] = changed.error
-        is_over = changed.state in ("done", "failed")
-        if is_over:
-            values["ended_s"] = now_s
-        if self._catalog.change_move(move.id, **values) and is_over:
-            text = f"{move.source} → {move.target} {changed.state}"
-            text += f": {changed.error}" if changed.error else f" in {now_s - move.created_s:.1f} s"
-            self._catalog.tell("move", move.unit, text, move=move.id, **dict(move.numbers))
+            self._decisions.carry_on()
 
 
 def _no_node(name: str, names: Iterable[str]) -> InputError:

@@ -101,7 +101,7 @@ class View(ApiModel):
 def view(catalog: Catalog, controller: Controller) -> View:
     """The system as it is now."""
     now_s, system = catalog.now_s(), controller.system()
-    found = system_answer(catalog, system, controller.set_aside())
+    found = system_answer(catalog, system, controller.notices.set_aside())
     happened = list(catalog.events(last=_EVENTS))
     told = {**plain(found), "events": plain(happened)}
     return View(

@@ -27,7 +27,7 @@ def test_who_comes_late_is_told_once_it_lasts(
     def looked(now_s: float, waiting_s: float) -> list[str]:
         peaks = FragmentStatus("peaks", waiting_s=waiting_s, batch_ms=9_000.0, batches=1)
         catalog.sample("a", NodeSample(now_s, utilisation=0.5, fragments={"peaks": peaks}))
-        controller.note_latencies(now_s)
+        controller.notices.note_latencies(now_s)
         return story(catalog)[1:]
 
     late = "late peaks: results take 12 s instead of 5 s: its batches take 9 s"
