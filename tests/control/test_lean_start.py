@@ -17,7 +17,7 @@ PROGRAM = """
 import sys
 from pathlib import Path
 import penstock.control.server
-from penstock.control.balancing import Balancer
+from penstock.control.balancing import LiveBalancing
 from penstock.control.catalog import Catalog
 from penstock.control.controller import Controller
 from penstock.control.home import Home
@@ -27,7 +27,7 @@ catalog = Catalog(home.catalog_url)
 catalog.prepare()
 controller = Controller(home, catalog)
 controller.tick()
-Balancer(catalog, controller).tick(1e9)
+LiveBalancing(catalog, controller).tick(1e9)
 print([name for name in ("numba", "pyspark", "matplotlib") if name in sys.modules])
 """
 
