@@ -244,7 +244,7 @@ def test_a_listener_of_one_query_cannot_read_another(tmp_path: Path) -> None:
         # It takes the number of the other query, with the key that it was given for its own.
         spy = Device(port, "peaks", "ben")
         until(lambda: broadcaster.listeners("peaks") and broadcaster.listeners("usage"))
-        until(lambda: spy.program._welcome is not None)
+        until(lambda: spy.program._welcome is not None and usage.program._welcome is not None)
         welcome = spy.program._welcome
         assert welcome is not None and usage.program._welcome is not None
         assert welcome.query_key != usage.program._welcome.query_key
