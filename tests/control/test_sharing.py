@@ -8,9 +8,9 @@ import pytest
 
 from control.made_up import submission
 from penstock.control.beginning import Head, decided
+from penstock.control.live_sharing import leaving
 from penstock.control.recorded_plans import plan_text, recorded_system
 from penstock.control.records import Submission
-from penstock.control.shared_work import leaving
 from penstock.control.sharing import StreamIndex, can_be_tapped, decided_sharing
 from penstock.control.sharing_answers import kept_for, sharing_answer
 from penstock.control.system import System, Unit, assembled, extended, pruned, understood

@@ -55,7 +55,7 @@ _EXIT_CODES = (
 )
 
 
-class InOrder(TyperGroup):
+class GroupedCommands(TyperGroup):
     """Commands in the order in which people need them."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -69,7 +69,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
-    cls=InOrder,
+    cls=GroupedCommands,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _ALONE: dict[Callable[..., None], str] = {

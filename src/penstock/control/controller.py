@@ -28,6 +28,7 @@ from penstock.control.deciding import DecisionLoop
 from penstock.control.examining import Examiner, Proposal, refusal
 from penstock.control.group_moves import BETWEEN, GroupMoves
 from penstock.control.home import Home
+from penstock.control.live_sharing import LiveSharing, leaving
 from penstock.control.live_tree import check_attached, check_plan, tree_wiring
 from penstock.control.notices import NOTED_EVERY_S, Notices
 from penstock.control.placing import planned_nodes
@@ -39,7 +40,6 @@ from penstock.control.records import (
     SubmissionKind,
     UnitRecord,
 )
-from penstock.control.shared_work import SharedWork, leaving
 from penstock.control.sharing_answers import graph_parts, kept_for, sharing_answer
 from penstock.control.spreading import whole_fragments
 from penstock.control.system import System, Unit, extended, understood
@@ -76,7 +76,7 @@ class Controller:
         self._assigning = threading.Lock()
         self._costs = CostMemory(home.path / COSTS)
         self.groups = GroupMoves(catalog, home.state, self.system)
-        self._shared = SharedWork(home.state, catalog, self.channel)
+        self._shared = LiveSharing(home.state, catalog, self.channel)
         self.notices = Notices(catalog, home.state, self.system)
         self._noted_s = 0.0
         began_s = catalog.now_s() if began_s is None else began_s

@@ -65,7 +65,7 @@ def leaving(system: System, dropped: Iterable[int]) -> Leaving:
 
 
 @dataclass
-class SharedWork:
+class LiveSharing:
     """Decides what a new submission shares, and gives streams inside fragments out for it."""
 
     state: Path
