@@ -38,13 +38,16 @@ def test_it_is_written_in_yaml_and_in_python() -> None:
     assert spread_of("{spread: 3, groups: 12}") == JoinSpread(3, 12)
     assert spread_of("{spread: auto}") == JoinSpread(None, 60)
     assert spread_of("{spread: 2, moves: off}") == JoinSpread(2, 60, "off")
+    assert spread_of("{spread: auto, every: 5s}") == JoinSpread(None, 60, "load", 5_000_000)
     assert spread_of("partitioned") is None
     stream = ps.stream("readings", source=ps.generate.meters(days=1), lateness="2 min")
     flow = stream.filter("kwh > 3").named("peaks").to(None, join={"spread": 2, "groups": 8})
     assert flow.network().query("peaks").spread == JoinSpread(2, 8)
+    often = stream.filter("kwh > 3").named("peaks").to(None, join={"spread": 2, "every": "5 s"})
+    assert often.network().query("peaks").spread == JoinSpread(2, period_us=5_000_000)
 
 
-@pytest.mark.parametrize("moves", ["load", "off"])
+@pytest.mark.parametrize("moves", ["load", "off", "random, every: 30s"])
 def test_what_is_printed_says_the_same(moves: str) -> None:
     text = STREAMS.replace("join: JOIN", f"join: {{spread: 3, groups: 12, moves: {moves}}}")
     deployment = parse_deployment(text, "d.yaml", Path())
@@ -63,6 +66,8 @@ def test_what_is_printed_says_the_same(moves: str) -> None:
         ("{spread: 4, groups: 3}", "in 4 parts cannot have 3 groups"),
         ("{groups: 3}", "spread"),
         ("{spread: 2, parts: 3}", "parts"),
+        ("{spread: 2, every: 1s}", "cannot be compared every 1 second"),
+        ("{spread: 2, every: often}", "'often' is not a duration"),
         ("{spread: 2, moves: all}", "cannot be moved 'all'"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -14,17 +15,27 @@ from penstock.control.records import MoveRecord
 from penstock.feeds.rates import known_rates
 from penstock.kernels.engine_choice import light_fragments
 from penstock.kernels.group_numbers import group_numbers
+from penstock.kernels.join_plan import JoinPlan
+from penstock.kernels.planning import plan_fragment
 from penstock.lang.deployment import parse_deployment
+from penstock.model.durations import US_PER_S
 from penstock.model.measurements import FragmentStatus
 from penstock.model.partition_groups import PartitionGroups
-from penstock.model.parts import JoinSpread
+from penstock.model.parts import GroupChoice, JoinSpread
 from penstock.model.settings import settings_of
 from penstock.place.fuse import fuse
 from penstock.place.rhythm import round_us
-from penstock.studies import live_bursts, live_join, live_tree, prediction, traffic
+from penstock.studies import (
+    live_bursts,
+    live_join,
+    live_join_input,
+    live_tree,
+    prediction,
+    traffic,
+)
 from penstock.studies.live_system import Delivered, Look, Watched
 from penstock.studies.recording import Stretch, write_packets
-from penstock.studies.report import Table
+from penstock.studies.report import Table, Value, records
 
 
 def test_the_rates_of_traffic_are_known(tmp_path: Path) -> None:
@@ -111,19 +122,66 @@ def test_how_it_is_balanced_makes_sense() -> None:
         assert BalanceSettings.checked(written).guards.patience == 1
 
 
-@pytest.mark.parametrize("rule", live_join.RULES)
-def test_the_join_is_shared_out_to_all_nodes(tmp_path: Path, rule: str) -> None:
-    network = parse_deployment(live_join.deployment(tmp_path, rule), "join", tmp_path).network
-    assert network.query("pairs").spread == JoinSpread(3, live_join.GROUPS, rule)  # type: ignore[arg-type]
+@pytest.mark.parametrize("rule", ["off", "random", "load"])
+def test_the_join_is_shared_out_to_all_nodes(tmp_path: Path, rule: GroupChoice) -> None:
+    text = live_join_input.deployment(tmp_path, tmp_path / "out", "3", rule)
+    network = parse_deployment(text, "join", tmp_path).network
+    spread = JoinSpread(3, live_join_input.GROUPS, rule, live_join_input.EVERY_S * US_PER_S)
+    assert network.query("pairs").spread == spread
+    (fragment,) = fuse(network)
+    plan = plan_fragment(fragment)
+    assert isinstance(plan, JoinPlan) and not plan.is_finished_by_spark
 
 
-def test_one_group_of_a_join_is_hot(tmp_path: Path) -> None:
-    count = live_join.write_side(tmp_path / "calls.parquet", "ts", 3, 2_000, seed=1)
-    rows = pq.read_table(tmp_path / "calls.parquet").combine_chunks().to_batches()[0]
-    numbers = group_numbers(rows, PartitionGroups(("k",), live_join.GROUPS))
-    counts = np.bincount(numbers, minlength=live_join.GROUPS)
-    assert count == rows.num_rows == 6_000
-    assert counts[live_join.HOT_GROUP] > 5 * np.median(counts)
+def test_one_group_of_a_join_is_hot_and_no_row_of_it_meets_more_than_others() -> None:
+    given = live_join_input.JoinInput((2_000, 2_000, 4_000), hot_keys=10)
+    rows = given.rows("ts", seed=1).combine_chunks()
+    groups = PartitionGroups(("k",), live_join_input.GROUPS)
+    counts = np.bincount(group_numbers(rows, groups), minlength=groups.count)
+    assert counts.sum() == 8_000
+    assert counts[live_join_input.HOT_GROUP] == pytest.approx(2_000, rel=0.1)
+    keys = dict(Counter(rows["k"].to_pylist()))
+    assert len(keys) == 40
+    assert max(keys.values()) < 1.5 * min(keys.values())
+    seconds = (rows["ts"].cast("int64").to_numpy() - live_join_input._BEGIN_US) // 1_000_000
+    assert np.bincount(seconds).tolist() == [2_000, 2_000, 4_000]
+
+
+def test_keys_are_fewer_where_pairs_are_cheap() -> None:
+    dear, cheap = (live_join_input.JoinInput.of_load([1_000], 0.5, us) for us in (0.2, 0.1))
+    assert dear.hot_keys == 2 * cheap.hot_keys
+
+
+def group_move(at_s: float, groups: list[int], part: int, state: str = "done") -> MoveAnswer:
+    numbers = {"groups": groups, "part": part}
+    record = MoveRecord(1, "pairs:1", "a", "b", state, True, at_s, at_s, numbers=numbers)  # type: ignore[arg-type]
+    return MoveAnswer.of(record)
+
+
+def test_how_many_parts_have_groups_follows_from_the_moves() -> None:
+    # Dealt out to four: 1, 2, 3, 4, 1, 2.
+    moves = [
+        group_move(9.0, [1, 5], 1),
+        group_move(4.0, [3], 1),
+        group_move(5.0, [2], 1, "failed"),
+        group_move(20.0, [5], 2),
+    ]
+    found = live_join.degrees(JoinSpread(None, 6), moves)
+    assert found == [(0.0, 4), (4.0, 3), (9.0, 2), (20.0, 3)]
+
+
+def test_what_runs_of_a_join_show() -> None:
+    def run(rule: str, p99_s: float, pairs: float, due: float) -> dict[str, Value]:
+        return {"case": rule, "nodes": 3, "rule": rule, "latency_p99_s": p99_s,
+                "pairs_per_s": pairs, "of_those_due": due, "digest": "d"}  # fmt: skip
+
+    table = records("t", [run("off", 20.0, 60, 0.6), run("random", 4.0, 90, 0.9),
+                          run("load", 2.0, 100, 1.0)])  # fmt: skip
+    rows = live_join._findings(table)
+    assert [row.ours for row in rows] == [1, 1.0, 1.667, 0.1, 1.111, 0.5]
+    assert all(row.agrees for row in rows)
+    worse = records("t", [run("off", 2.0, 100, 1.0), run("load", 4.0, 80, 0.8)])
+    assert [row.agrees for row in live_join._findings(worse)] == [True, False, False, False]
 
 
 def watched() -> Watched:

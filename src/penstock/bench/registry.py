@@ -14,6 +14,7 @@ from penstock.bench.handover import handover
 from penstock.bench.hop import hop
 from penstock.bench.join import join
 from penstock.bench.join_kernel import join_kernel
+from penstock.bench.join_moves import join_moves
 from penstock.bench.overhead import overhead
 from penstock.bench.placement import placement
 from penstock.bench.power import power
@@ -63,4 +64,5 @@ BENCHES: Mapping[str, Callable[[bool], Mapping[str, Any]]] = {
     "admission": _reported(admission),
     "join": _reported(join),
     "join-kernel": _reported(join_kernel),
+    "join-moves": _reported(join_moves),
 }

@@ -11,14 +11,13 @@ from penstock.control.catalog import Catalog
 from penstock.control.group_moves import GroupMoves, SpreadJoin
 from penstock.control.join_answers import occupancy
 from penstock.errors import PenstockError
+from penstock.model.durations import US_PER_S
 from penstock.model.measurements import FragmentStatus
-from penstock.model.parts import Part, parts_of
+from penstock.model.parts import SHORTEST_PERIOD_US, Part, parts_of
 
 if TYPE_CHECKING:
     from penstock.balance.groups.reports import GroupInstruction, WorkerReport
 
-PERIOD_S = 20.0
-"""The source's reorganisation epoch."""
 BUSY_ABOVE = 0.9
 """A part that is busier than this gives, even if its buffer is nearly empty."""
 _LEAST_SAMPLES = 2
@@ -28,7 +27,7 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class GroupBalancer:
-    """Looks at every join in parts once a period, and has groups moved where that evens things out.
+    """Looks at every join in parts once in its period, and has groups moved to even things out.
 
     The number of parts with groups follows the load where a join may have as many as it needs. What
     is kept here are periods of rest only; who owns what is read anew every time.
@@ -36,17 +35,21 @@ class GroupBalancer:
 
     catalog: Catalog
     moves: GroupMoves
-    _looked_s: float = 0.0
+    _glanced_s: float = 0.0
+    _looked_s: dict[str, float] = field(default_factory=dict)
     _resting: dict[str, int] = field(default_factory=dict)
 
     def tick(self, now_s: float) -> None:
-        """Looks at all joins, if it is time to."""
-        if now_s - self._looked_s < PERIOD_S:
+        """Looks at the joins whose period is over."""
+        if now_s - self._glanced_s < SHORTEST_PERIOD_US / US_PER_S:
             return
-        self._looked_s = now_s
+        self._glanced_s = now_s
         for join in self.moves.joins():
             if join.spread.moves == "off":
                 continue
+            if now_s - self._looked_s.get(join.name, 0.0) < join.spread.period_us / US_PER_S:
+                continue
+            self._looked_s[join.name] = now_s
             if not join.table.moving and not join.table.closed:
                 self._look_at(join, now_s)
 
@@ -82,13 +85,13 @@ class GroupBalancer:
 
         None while one of them has not been measured for long enough.
         """
-        found = []
+        found, began_s = [], now_s - join.spread.period_us / US_PER_S
         for part in parts_of(join.name, join.spread):
             groups = join.table.groups_of(part.number)
             if not groups and join.spread.parts is None:
                 continue
             node = join.nodes.get(part.number)
-            samples = () if node is None else self.catalog.samples_since(node, now_s - PERIOD_S)
+            samples = () if node is None else self.catalog.samples_since(node, began_s)
             measured = [
                 (sample.at_s, sample.fragments[part.id])
                 for sample in samples

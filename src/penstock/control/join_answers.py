@@ -16,6 +16,8 @@ FULL_ROWS = 250_000
 """A part that has so many rows left to read is full: a round takes no more."""
 FULL_S = 10.0
 """So is one whose oldest row has been waiting for so long."""
+ROUND_S = 2.0
+"""The source's distribution epoch. Rows of one are on their way, not in a buffer."""
 
 
 def joins_answer(moves: GroupMoves, catalog: Catalog, state: Path) -> list[JoinAnswer]:
@@ -39,10 +41,14 @@ def latest_statuses(catalog: Catalog) -> dict[str, FragmentStatus]:
 def occupancy(status: FragmentStatus | None) -> float:
     """How full a part is of rows that it has not read: 0 to 1, by their number or their age.
 
+    A part that keeps up reads rows in its next round: it is empty, however many come.
+
     >>> occupancy(FragmentStatus("pairs_part1", backlog_rows=25_000, waiting_s=4.0))
     0.4
+    >>> occupancy(FragmentStatus("pairs_part1", backlog_rows=25_000, waiting_s=0.9))
+    0.0
     """
-    if status is None:
+    if status is None or (status.waiting_s or 0.0) <= ROUND_S:
         return 0.0
     by_rows, by_age = status.backlog_rows / FULL_ROWS, (status.waiting_s or 0.0) / FULL_S
     return round(min(1.0, max(by_rows, by_age)), 3)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, NewType, cast, get_args
 
 from penstock.errors import InputError
+from penstock.model.durations import US_PER_S, duration_text
 from penstock.model.partition_groups import GROUPS_AT_MOST
 
 FragmentId = NewType("FragmentId", str)
@@ -26,7 +27,10 @@ PARTS_AT_MOST = 32
 AUTOMATIC_PARTS = 4
 """How many parts a join has that may have as many as it needs; those without groups cost little."""
 DEFAULT_GROUPS = 60
-
+DEFAULT_PERIOD_US = 20 * US_PER_S
+"""The source's reorganisation epoch."""
+SHORTEST_PERIOD_US = 2 * US_PER_S
+"""Nodes measure their parts about once a second, and two measurements are needed."""
 
 GroupChoice = Literal["load", "random", "off"]
 GROUP_CHOICES: tuple[GroupChoice, ...] = get_args(GroupChoice)
@@ -37,7 +41,8 @@ class JoinSpread:
     """How a join is shared out: to how many parts, in how many groups.
 
     Without a number of parts, groups are given to as many as the load asks for. ``moves`` says by
-    what the groups are chosen that are taken from busy parts: by their load, at random, or none.
+    what the groups are chosen that are taken from busy parts: by their load, at random, or none,
+    and ``period_us`` how often that is looked at.
 
     >>> JoinSpread(3).most_parts, JoinSpread().most_parts
     (3, 4)
@@ -46,6 +51,7 @@ class JoinSpread:
     parts: int | None = None
     groups: int = DEFAULT_GROUPS
     moves: GroupChoice = "load"
+    period_us: int = DEFAULT_PERIOD_US
 
     def __post_init__(self) -> None:
         if self.parts is not None and not 2 <= self.parts <= PARTS_AT_MOST:
@@ -62,6 +68,11 @@ class JoinSpread:
             raise InputError(
                 f"groups of a join cannot be moved {self.moves!r}",
                 hint="Say moves: load, random or off.",
+            )
+        if self.period_us < SHORTEST_PERIOD_US:
+            raise InputError(
+                f"parts of a join cannot be compared every {duration_text(self.period_us)}",
+                hint=f"Say every: {duration_text(SHORTEST_PERIOD_US)} or more.",
             )
 
     @property
@@ -104,21 +115,26 @@ class Part:
         return frozenset(group for group, owner in enumerate(owners) if owner == self.number)
 
 
-def join_spread(spread: str, groups: int = DEFAULT_GROUPS, moves: str = "load") -> JoinSpread:
+def join_spread(
+    spread: str,
+    groups: int = DEFAULT_GROUPS,
+    moves: str = "load",
+    period_us: int = DEFAULT_PERIOD_US,
+) -> JoinSpread:
     """What somebody wrote about how a join is shared out.
 
     >>> join_spread("auto", 12)
-    JoinSpread(parts=None, groups=12, moves='load')
+    JoinSpread(parts=None, groups=12, moves='load', period_us=20000000)
     """
     choice = cast(GroupChoice, moves)  # Checked when the record is made.
     if spread == "auto":
-        return JoinSpread(None, groups, choice)
+        return JoinSpread(None, groups, choice, period_us)
     if not spread.isdecimal():
         raise InputError(
             f"a join cannot be spread {spread!r}",
             hint=f"Say spread: auto, or a number from 2 to {PARTS_AT_MOST}.",
         )
-    return JoinSpread(int(spread), groups, choice)
+    return JoinSpread(int(spread), groups, choice, period_us)
 
 
 def spread_settings(spread: JoinSpread) -> dict[str, str | int]:
@@ -128,7 +144,11 @@ def spread_settings(spread: JoinSpread) -> dict[str, str | int]:
     {'spread': 3, 'groups': 60}
     """
     written: dict[str, str | int] = {"spread": spread.parts or "auto", "groups": spread.groups}
-    return written if spread.moves == "load" else {**written, "moves": spread.moves}
+    if spread.moves != "load":
+        written["moves"] = spread.moves
+    if spread.period_us != DEFAULT_PERIOD_US:
+        written["every"] = duration_text(spread.period_us)
+    return written
 
 
 def first_owners(spread: JoinSpread) -> tuple[int, ...]:

@@ -1,188 +1,177 @@
 """A join in parts on real nodes, one of them slowed and one group hot: who moves groups, and how.
 
-Both streams have keys of which a part are of one group. A node is braked: stopped and let go on
-many times a second, so that it has less of its core. The same input runs with groups that never
-move (hash partitioning), with groups chosen at random, and with those chosen by their load.
+The same input runs on two and on three nodes with groups that never move (hash partitioning), with
+groups chosen by their load, and on three with groups chosen at random. Then the rate rises and
+falls, and the join has as many parts as it needs.
 """
 
 from __future__ import annotations
 
 import hashlib
 import tempfile
-import threading
-import time
-import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import psutil
-import pyarrow as pa
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 
+from penstock.control.answer_models import MoveAnswer
+from penstock.control.client import await_that
+from penstock.model.parts import GroupChoice, JoinSpread, first_owners
+from penstock.studies.braking import PERIOD_S, braked
 from penstock.studies.figures import Figure
-from penstock.studies.live_system import LiveSystem, Watched, live_system
-from penstock.studies.report import Row, Runner, Say, StudyReport, Table, Value
+from penstock.studies.live_join_input import (
+    EVERY_S,
+    GROUPS,
+    HOT_SHARE,
+    QUERY,
+    WINDOW_S,
+    JoinInput,
+    deployment,
+    measure_pair_us,
+)
+from penstock.studies.live_system import Delivered, LiveSystem, Watched, live_system
+from penstock.studies.report import Row, Runner, Say, StudyReport, Table, Value, records, within
 from penstock.studies.running import one_by_one
 
-RULES = ("off", "random", "load")
-"""How groups are chosen to move, as ``moves:`` has it."""
-GROUPS = 60
-HOT_GROUP = 0
-QUERY = "pairs"
-_NODES = 3
-_KEYS, _RATE_PER_S, _HOT_SHARE = 40_000, 6_000, 0.25
-_WINDOW_S = 10
-_SECONDS = 240
-_BEGIN_US = 1_767_225_600_000_000
-_BRAKED_SHARE, _BRAKE_PERIOD_S = 0.6, 0.1
-_COLUMNS = (
-    "rule",
-    "latency_p50_s",
-    "latency_p99_s",
-    "rows_per_s",
-    "unread_at_end",
-    "groups_moved",
-    "pause_p50_s",
-    "rows",
-    "digest",
-)
-
-
-def keys_of_group(group: int) -> list[str]:
-    """The keys that are in a group."""
-    keys = (f"k{number}" for number in range(_KEYS))
-    return [key for key in keys if zlib.crc32(key.encode()) % GROUPS == group]
-
-
-def write_side(path: Path, time_column: str, seconds: int, rate_per_s: int, seed: int) -> int:
-    """Writes rows evenly spread over time, a part of them of the hot group; how many there are."""
-    rng, count = np.random.default_rng(seed), seconds * rate_per_s
-    hot = np.array(keys_of_group(HOT_GROUP))
-    keys = np.char.add("k", rng.integers(0, _KEYS, count).astype(str)).astype(object)
-    is_hot = rng.random(count) < _HOT_SHARE
-    keys[is_hot] = hot[rng.integers(0, len(hot), int(is_hot.sum()))]
-    times = _BEGIN_US + np.arange(count, dtype=np.int64) * 1_000_000 // rate_per_s
-    table = pa.table(
-        {
-            time_column: pa.array(times, pa.timestamp("us")),
-            "k": pa.array(keys, pa.string()),
-            "n": pa.array(np.arange(count), pa.int64()),
-        }
-    )
-    pq.write_table(table, path, row_group_size=50_000)
-    return count
-
-
-def deployment(folder: Path, rule: str) -> str:
-    """The join as a deployment file, with its results in files."""
-    sides = "".join(
-        f"  {name}:\n"
-        f"    source: {{replay: {folder / name}.parquet, format: parquet, speedup: 1}}\n"
-        f"    schema: {at} timestamp, k string, n bigint\n"
-        f"    event_time: {at}\n"
-        "    lateness: 1s\n"
-        for name, at in (("calls", "ts"), ("taps", "at"))
-    )
-    return (
-        f"streams:\n{sides}queries:\n"
-        f"  {QUERY}:\n"
-        "    sql: SELECT l.ts, l.n AS l, r.n AS r FROM calls l JOIN taps r ON l.k = r.k AND r.at "
-        f"BETWEEN l.ts - INTERVAL {_WINDOW_S} SECONDS AND l.ts + INTERVAL {_WINDOW_S} SECONDS\n"
-        f"    to: {{files: {results_of(folder, rule)}, format: parquet}}\n"
-        f"    join: {{spread: {_NODES}, groups: {GROUPS}, moves: '{rule}'}}\n"
-    )
-
-
-def results_of(folder: Path, rule: str) -> Path:
-    """Where the results of a run lie."""
-    return folder / f"out-{rule}"
-
-
-@contextmanager
-def braked(pid: int, share: float = _BRAKED_SHARE) -> Iterator[None]:
-    """Keeps a process and its children stopped for this share of the time."""
-    over = threading.Event()
-
-    def brake() -> None:
-        while not over.is_set():
-            with suppress(psutil.Error):
-                process = psutil.Process(pid)
-                stopped = [process, *process.children(recursive=True)]
-                _tell_all(stopped, "suspend")
-                time.sleep(share * _BRAKE_PERIOD_S)
-                _tell_all(stopped, "resume")
-            over.wait((1 - share) * _BRAKE_PERIOD_S)
-
-    thread = threading.Thread(target=brake, daemon=True, name="brake")
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-
-
-def _tell_all(processes: list[psutil.Process], what: str) -> None:
-    for process in processes:
-        with suppress(psutil.NoSuchProcess):
-            getattr(process, what)()
+RULES: dict[int, tuple[GroupChoice, ...]] = {2: ("off", "load"), 3: ("off", "random", "load")}
+"""How groups are chosen to move, as ``moves:`` has it, by the number of nodes."""
+_RATE_PER_S, _SECONDS, _LOAD = 20_000, 60, 1.0
+_PHASES = ((4_000, 45), (24_000, 60), (4_000, 45))
+_QUICK_RATE_PER_S, _QUICK_SECONDS, _QUICK_LOAD = 1_000, 12, 0.1
+_BRAKED_SHARE = 0.7
+_PATIENCE_S = 120.0
 
 
 def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
-    """The same input with one rule after the other: they share the machine."""
-    seconds, rate_per_s = (10, 500) if quick else (_SECONDS, _RATE_PER_S)
-    with tempfile.TemporaryDirectory(prefix="penstock-study-") as name, live_system(_NODES) as live:
-        folder = Path(name)
-        for seed, (stream, at) in enumerate((("calls", "ts"), ("taps", "at"))):
-            write_side(folder / f"{stream}.parquet", at, seconds, rate_per_s, seed)
-        rows = [_row(live, folder, rule, seconds, say) for rule in RULES]
-    table = Table("live-join", _COLUMNS, tuple(rows))
-    return StudyReport("live-join", _findings(table), (table,), _drawn(), _setup(seconds))
-
-
-def _row(live: LiveSystem, folder: Path, rule: str, seconds: int, say: Say) -> tuple[Value, ...]:
-    say(rule)
-    slow = next(node for node in live.client.nodes() if node.name == live.nodes[0])
-    with braked(slow.pid):
-        seen = live.watch(f"join_{rule}", deployment(folder, rule), [QUERY], None, say)
-    moves = [move for move in seen.moves if "groups" in move.numbers and move.state == "done"]
-    pauses = sorted(move.pause_s for move in moves if move.pause_s is not None)
-    # What has been found out by then shows in the second half.
-    settled = seen.since(seen.submitted_s + seconds / 2)
-    latencies = settled.latencies_s()
-    rows, digest = _results(results_of(folder, rule))
-    return (
-        rule,
-        _percentile(latencies, 0.5),
-        _percentile(latencies, 0.99),
-        round(_rows_per_s(seen), 1),
-        _unread_at(seen, seconds),
-        sum(len(move.numbers["groups"]) for move in moves),
-        _percentile(pauses, 0.5),
-        rows,
-        digest,
+    """One run after the other: they share the machine."""
+    pair_us = measure_pair_us()
+    rate, seconds, load = (
+        (_QUICK_RATE_PER_S, _QUICK_SECONDS, _QUICK_LOAD)
+        if quick
+        else (_RATE_PER_S, _SECONDS, _LOAD)
     )
+    given = JoinInput.of_load([rate] * seconds, load, pair_us)
+    with tempfile.TemporaryDirectory(prefix="penstock-study-") as name:
+        folder = Path(name)
+        given.write(folder)
+        found = []
+        for nodes, rules in RULES.items():
+            if quick and nodes == 2:
+                continue
+            with live_system(nodes) as live:
+                found += [_compared(live, folder, rule, given, say) for rule in rules]
+                if nodes == 3 and not quick:
+                    degrees = _followed(live, folder, pair_us, say)
+    table = records("live-join", found)
+    tables, rows, figures = [table], _findings(table), [_drawn()]
+    if not quick:
+        tables.append(degrees)
+        rows += _degree_findings(degrees)
+        figures.append(_degrees_drawn())
+    setup = _setup(given, load, pair_us)
+    return StudyReport("live-join", tuple(rows), tuple(tables), tuple(figures), setup)
 
 
-def _rows_per_s(seen: Watched) -> float:
-    """Rows out a second, from the first batch of results to the last."""
-    if len(seen.delivered) < 2:
-        return 0.0
-    times = [batch.at_s for batch in seen.delivered]
-    return sum(batch.rows for batch in seen.delivered) / max(1e-9, max(times) - min(times))
+@dataclass(frozen=True)
+class _Joined:
+    """A run that was watched: ``began_s`` is when the first rows came in."""
+
+    seen: Watched
+    began_s: float
+    out: Path
 
 
-def _unread_at(seen: Watched, seconds: int) -> int:
+def _watch(
+    live: LiveSystem, folder: Path, name: str, text: str, out: Path, braking: bool, say: Say
+) -> _Joined:
+    began_s = [0.0]
+    with ExitStack() as brakes:
+
+        def arrange() -> None:
+            calls = live.channel("calls")
+            first = await_that(calls.last, _PATIENCE_S, "no rows came in")
+            began_s[0] = first.arrived_s or 0.0
+            if braking:
+                # The first part has the hot group.
+                parts = {part.fragment: part.node for part in live.client.joins()[0].parts}
+                slow = parts[f"{QUERY}_part1"]
+                (pid,) = (node.pid for node in live.client.nodes() if node.name == slow)
+                brakes.enter_context(braked(pid, _BRAKED_SHARE))
+
+        seen = live.watch(name, text, [QUERY], None, say, arrange)
+    return _Joined(seen, began_s[0], out)
+
+
+def _compared(
+    live: LiveSystem, folder: Path, rule: GroupChoice, given: JoinInput, say: Say
+) -> dict[str, Value]:
+    nodes = len(live.nodes)
+    name = f"join_{nodes}_{rule}"
+    out = folder / name
+    text = deployment(folder, out, str(nodes), rule)
+    joined = _watch(live, folder, name, text, out, True, say)
+    rows, digest = _results(out)
+    return {
+        "case": f"{nodes} nodes, {rule}",
+        "nodes": nodes,
+        "rule": rule,
+        **_figures_of(joined, given.seconds, rows),
+        "rows": rows,
+        "digest": digest,
+    }
+
+
+def _figures_of(joined: _Joined, seconds: int, rows: int) -> dict[str, Value]:
+    """What counts from half of the time on: by then groups have had time to move."""
+    half_s, end_s = joined.began_s + seconds / 2, joined.began_s + seconds
+    late = [batch for batch in joined.seen.delivered if batch.at_s >= half_s]
+    in_time = sum(batch.rows for batch in late if batch.at_s <= end_s)
+    moves = moves_of_groups(joined.seen.moves)
+    pauses = sorted(move.pause_s for move in moves if move.pause_s is not None)
+    return {
+        "latency_p50_s": latency_s(late, 0.5),
+        "latency_p99_s": latency_s(late, 0.99),
+        "pairs_per_s": round(in_time / (seconds / 2), 1),
+        "of_those_due": round(in_time / (seconds / 2) / due_per_s(rows, seconds), 3),
+        "unread_at_end": _unread_at(joined.seen, end_s),
+        "groups_moved": sum(len(move.numbers["groups"]) for move in moves),
+        "pause_p50_s": pauses[len(pauses) // 2] if pauses else None,
+    }
+
+
+def latency_s(batches: Iterable[Delivered], share: float) -> float | None:
+    """The latency that this share of all rows did not exceed; None if there are no rows.
+
+    >>> latency_s([Delivered("q", 1.0, 0.2, 98), Delivered("q", 9.0, 5.0, 2)], 0.99)
+    5.0
+    """
+    ordered = sorted(batches, key=lambda batch: batch.latency_s)
+    wanted = share * sum(batch.rows for batch in ordered)
+    for batch in ordered:
+        wanted -= batch.rows
+        if wanted <= 0:
+            return round(batch.latency_s, 3)
+    return None
+
+
+def due_per_s(rows: int, seconds: int) -> float:
+    """How many pairs are due in a second, once windows are full, of all that a run gave.
+
+    While they fill, in the first seconds, there are ever more.
+
+    >>> due_per_s(5_500, 60)
+    100.0
+    """
+    return max(1e-9, rows / (seconds - WINDOW_S / 2))
+
+
+def _unread_at(seen: Watched, at_s: float) -> int:
     """What lay unread when the last rows had come in."""
-    looks = [look for look in seen.looks if look.at_s <= seen.submitted_s + seconds]
+    looks = [look for look in seen.looks if look.at_s <= at_s]
     return looks[-1].backlog_rows if looks else 0
-
-
-def _percentile(values: list[float], share: float) -> float:
-    return round(values[int(share * (len(values) - 1))], 3) if values else 0.0
 
 
 def _results(out: Path) -> tuple[int, str]:
@@ -195,42 +184,109 @@ def _results(out: Path) -> tuple[int, str]:
     return ordered.num_rows, whole.hexdigest()[:16]
 
 
-def _findings(table: Table) -> tuple[Row, ...]:
-    values = {row[0]: dict(zip(table.columns, row, strict=True)) for row in table.rows}
-    off, random, load = (values[rule] for rule in RULES)
-    digests = {str(value["digest"]) for value in values.values()}
+def _followed(live: LiveSystem, folder: Path, pair_us: float, say: Say) -> Table:
+    """How many parts had groups while the rate rose and fell, second by second."""
+    rates = [rate for rate, seconds in _PHASES for _ in range(seconds)]
+    given = JoinInput.of_load(rates, _LOAD * 1.44, pair_us)
+    given.write(folder)
+    out = folder / "join_auto"
+    text = deployment(folder, out, "auto", "load")
+    joined = _watch(live, folder, "join_auto", text, out, False, say)
+    changes = degrees(JoinSpread(None, GROUPS), joined.seen.moves)
+    found = []
+    for second, rate in enumerate(rates):
+        at_s = joined.began_s + second
+        parts = [degree for since_s, degree in changes if since_s <= at_s][-1]
+        found.append({"second": second, "rate_per_s": rate, "parts": parts})
+    return records("live-join-degree", found)
+
+
+def moves_of_groups(moves: Iterable[MoveAnswer]) -> list[MoveAnswer]:
+    """Those that are done, in the order in which they were."""
+    done = [move for move in moves if "groups" in move.numbers and move.state == "done"]
+    return sorted(done, key=lambda move: move.ended_s or 0.0)
+
+
+def degrees(spread: JoinSpread, moves: Iterable[MoveAnswer]) -> list[tuple[float, int]]:
+    """Since when a join had how many parts with groups."""
+    owners = list(first_owners(spread))
+    found = [(0.0, len(set(owners)))]
+    for move in moves_of_groups(moves):
+        for group in move.numbers["groups"]:
+            owners[group] = move.numbers["part"]
+        found.append((move.ended_s or 0.0, len(set(owners))))
+    return found
+
+
+def _findings(table: Table) -> list[Row]:
+    digests = len(set(table.column("digest")))
+    found = [within("different results (digests)", None, digests, 1, 1)]
+    for nodes in dict.fromkeys(table.column("nodes")):
+        runs = {
+            str(row[table.columns.index("rule")]): dict(zip(table.columns, row, strict=True))
+            for row in table.where(nodes=nodes).rows
+        }
+        load = runs.pop("load")
+        due = float(load["of_those_due"] or 0.0)
+        found.append(
+            within(f"{nodes} nodes, by load: pairs out over those due", None, due, low=0.9)
+        )
+        for rule, other in runs.items():
+            against = "groups that never move" if rule == "off" else "at random"
+            found.append(_ratio(f"{nodes} nodes, throughput", load, other, "pairs_per_s", against))
+            found.append(
+                _ratio(f"{nodes} nodes, latency p99", load, other, "latency_p99_s", against)
+            )
+    return found
+
+
+def _ratio(
+    what: str, load: dict[str, Value], other: dict[str, Value], column: str, against: str
+) -> Row:
+    ours, theirs = (float(run[column] or 0.0) for run in (load, other))
+    ratio = ours / max(1e-9, theirs)
+    quantity = f"{what}, by load over {against}"
+    if column == "latency_p99_s":
+        return within(quantity, None, round(ratio, 3), high=1.0)
+    return within(quantity, None, round(ratio, 3), low=1.0)
+
+
+def _degree_findings(table: Table) -> list[Row]:
+    before, after = _PHASES[0][1], _PHASES[0][1] + _PHASES[1][1]
+    parts = [int(value) for value in table.column("parts") if isinstance(value, int)]
+    low, high, again = min(parts[:before]), max(parts[before:after]), min(parts[after:])
+    return [
+        within("parts with groups, most at the high rate less least before", None, high - low,
+               low=1, note="a part is added when the rate rises"),
+        within("parts with groups, most at the high rate less least after", None, high - again,
+               low=1, note="and released when it falls"),
+    ]  # fmt: skip
+
+
+def _drawn() -> Figure:
+    return Figure(
+        "live-join", "live-join", "case", "latency_p99_s", kind="dots", log_y=True,
+        title="A join in parts, one node slowed, one group hot", x_label="nodes, moves",
+        y_label="latency p99, s",
+    )  # fmt: skip
+
+
+def _degrees_drawn() -> Figure:
+    return Figure(
+        "live-join-degree", "live-join-degree", "second", "parts",
+        title="Parts with groups while the rate rises and falls", x_label="s",
+        y_label="parts with groups",
+    )  # fmt: skip
+
+
+def _setup(given: JoinInput, load: float, pair_us: float) -> str:
+    phases: Sequence[str] = [f"{rate:,}/s for {seconds} s" for rate, seconds in _PHASES]
     return (
-        Row("different results (digests)", None, len(digests), 1.0, 1.0, agrees=len(digests) == 1),
-        _below("latency p99, by load over groups that never move", load, off),
-        _below("latency p99, by load over at random", load, random),
-    )
-
-
-def _below(quantity: str, one: dict[str, Value], other: dict[str, Value]) -> Row:
-    ratio = float(one["latency_p99_s"] or 0.0) / max(1e-9, float(other["latency_p99_s"] or 0.0))
-    return Row(quantity, None, round(ratio, 3), high=1.0, agrees=ratio <= 1.0)
-
-
-def _drawn() -> tuple[Figure, ...]:
-    return (
-        Figure(
-            "live-join",
-            "live-join",
-            "groups_moved",
-            "latency_p99_s",
-            "rule",
-            kind="scatter",
-            title="A join in parts, one node slowed, one group hot",
-            x_label="groups moved",
-            y_label="latency p99, s",
-        ),
-    )
-
-
-def _setup(seconds: int) -> str:
-    return (
-        f"{_NODES} nodes of one core on one machine, one of them stopped for {_BRAKED_SHARE:.0%} "
-        f"of every {_BRAKE_PERIOD_S:g} s. Two streams of {_RATE_PER_S:,} rows a second with "
-        f"{_KEYS:,} keys, {_HOT_SHARE:.0%} of the rows of one group of {GROUPS}, joined within "
-        f"{_WINDOW_S} s for {seconds} s. Latency over the second half."
+        "Nodes of one core on one machine, the one with the hot group stopped for "
+        f"{_BRAKED_SHARE:.0%} of every {PERIOD_S:g} s. Two streams of {given.rates_per_s[0]:,} "
+        f"rows a second for {given.seconds} s, joined within {WINDOW_S} s if they are near each "
+        f"other; {HOT_SHARE:.0%} of the rows are of one group of {GROUPS}. A pair that meets takes "
+        f"{pair_us:.3f} us here, and there are so many that all take {load:g} cores. Parts are "
+        f"compared every {EVERY_S} s; figures are of the second half. The rate that rises and "
+        f"falls: {', '.join(phases)}."
     )

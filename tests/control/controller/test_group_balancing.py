@@ -9,10 +9,14 @@ from control.toys import TroubledCatalog
 from penstock.channels.group_files import GroupFiles
 from penstock.channels.layout import StateLayout
 from penstock.control.controller import Controller
-from penstock.control.group_balancing import PERIOD_S, GroupBalancer
+from penstock.control.group_balancing import GroupBalancer
 from penstock.control.home import Home
+from penstock.control.join_answers import ROUND_S, occupancy
+from penstock.model.durations import US_PER_S
 from penstock.model.measurements import FragmentStatus, NodeSample
+from penstock.model.parts import DEFAULT_PERIOD_US
 
+PERIOD_S = DEFAULT_PERIOD_US / US_PER_S
 AUTO = JOIN.replace("spread: 2", "spread: auto")
 
 
@@ -26,23 +30,30 @@ class Balanced:
         self.now_s = catalog.now_s()
         self.busy_ms: dict[str, int] = {}
 
-    def period(self, **fared: tuple[float, float]) -> None:
+    def period(self, every_s: float = PERIOD_S, **fared: tuple[float, float]) -> None:
         """A period in which each part had this occupancy and was busy for so much of the time."""
         nodes = self.controller.groups.join("pairs").nodes
         for half in (0, 1):
-            self.now_s += PERIOD_S / 2
+            self.now_s += every_s / 2
             for node in sorted(set(nodes.values())):
                 here = [f"pairs_part{number}" for number in nodes if nodes[number] == node]
-                statuses = {name: self._status(name, half, *fared[name]) for name in here}
+                statuses = {name: self._status(name, half, every_s, *fared[name]) for name in here}
                 self.catalog.sample(node, NodeSample(self.now_s, fragments=statuses))
         self.balancer.tick(self.now_s)
 
-    def _status(self, name: str, half: int, full: float, busy: float) -> FragmentStatus:
-        spent = self.busy_ms.get(name, 0) + round(half * busy * PERIOD_S / 2 * 1_000)
+    def _status(
+        self, name: str, half: int, every_s: float, full: float, busy: float
+    ) -> FragmentStatus:
+        spent = self.busy_ms.get(name, 0) + round(half * busy * every_s / 2 * 1_000)
         self.busy_ms[name] = spent
         rows = tuple(half * (900 if group == 0 else 100) for group in range(6))
         return FragmentStatus(
-            name, busy_ms=spent, backlog_rows=int(full * 250_000), group_rows=rows
+            name,
+            busy_ms=spent,
+            backlog_rows=int(full * 250_000),
+            # Who has rows left over has had them for longer than a round.
+            waiting_s=ROUND_S + 0.1 if full else 0.9,
+            group_rows=rows,
         )
 
     def begun(self) -> list[tuple[str, str, str]]:
@@ -87,6 +98,27 @@ def test_nothing_moves_where_people_do_it_by_hand(
     balanced = Balanced(controller, catalog, home)
     balanced.period(pairs_part1=(0.8, 0.9), pairs_part2=(0.0, 0.1))
     assert balanced.begun() == []
+
+
+def test_a_part_that_keeps_up_is_idle_however_many_rows_come() -> None:
+    on_their_way = {"waiting_s": 0.9, "backlog_rows": 100_000}
+    assert occupancy(FragmentStatus("pairs_part2", **on_their_way)) == 0.0
+    left_over = on_their_way | {"waiting_s": ROUND_S + 1}
+    assert occupancy(FragmentStatus("pairs_part2", **left_over)) == 0.4
+
+
+def test_parts_are_compared_as_often_as_is_asked_for(
+    controller: Controller, catalog: TroubledCatalog, home: Home
+) -> None:
+    text = JOIN.replace("groups: 6", "groups: 6, every: 5s")
+    controller.submit("joins", "yaml", text, ".")
+    controller.tick()
+    balanced = Balanced(controller, catalog, home)
+    balanced.balancer.tick(balanced.now_s)
+    balanced.period(4.0, pairs_part1=(0.8, 0.9), pairs_part2=(0.0, 0.1))
+    assert balanced.begun() == [], "its period is not over"
+    balanced.period(2.0, pairs_part1=(0.8, 0.9), pairs_part2=(0.0, 0.1))
+    assert [move[:2] for move in balanced.begun()] == [("pairs:2", "b")]
 
 
 def test_it_waits_for_what_is_under_way(balanced: Balanced) -> None:

@@ -9,7 +9,7 @@ from penstock.errors import InputError, listed, suggestion
 from penstock.model.durations import duration_us
 from penstock.model.engines import JoinWay, checked_join_way
 from penstock.model.operators import JoinKind
-from penstock.model.parts import DEFAULT_GROUPS, JoinSpread, join_spread
+from penstock.model.parts import DEFAULT_GROUPS, DEFAULT_PERIOD_US, JoinSpread, join_spread
 from penstock.model.schema import Schema
 from penstock.model.windows import TimeBound
 
@@ -124,7 +124,7 @@ def joining(
         return None, None
     if isinstance(written, str):
         return checked_join_way(written), None
-    unknown = [key for key in written if key not in ("spread", "groups", "moves")]
+    unknown = [key for key in written if key not in ("spread", "groups", "moves", "every")]
     if unknown or "spread" not in written:
         raise InputError(
             f"a join is shared out by {dict(written)}",
@@ -134,4 +134,5 @@ def joining(
     if not isinstance(groups, int):
         raise InputError(f"a join has {groups!r} groups", hint="Give a number.")
     moves = str(written.get("moves", "load"))
-    return "partitioned", join_spread(str(written["spread"]), groups, moves)
+    period_us = duration_us(written["every"]) if "every" in written else DEFAULT_PERIOD_US
+    return "partitioned", join_spread(str(written["spread"]), groups, moves, period_us)

@@ -28,7 +28,7 @@ from penstock.model.engines import EngineName, JoinWay, checked_engine, checked_
 from penstock.model.network import Deployment, Network, NodeSpec
 from penstock.model.node_tree import tree_of
 from penstock.model.partition_groups import PartitionGroups
-from penstock.model.parts import DEFAULT_GROUPS, JoinSpread, join_spread
+from penstock.model.parts import DEFAULT_GROUPS, DEFAULT_PERIOD_US, JoinSpread, join_spread
 from penstock.model.schema import checked_name
 from penstock.model.settings import Setting
 from penstock.model.sources import RunningSource, Stream
@@ -358,11 +358,17 @@ def _joining(value: Value) -> tuple[JoinWay, JoinSpread | None]:
     if value.is_scalar:
         with value.pointing():
             return checked_join_way(value.text("partitioned or native")), None
-    section = value.section(("spread", "groups", "moves"))
+    section = value.section(("spread", "groups", "moves", "every"))
     written = section["spread"].text("auto or a number of parts")
     groups = section["groups"].whole() if "groups" in section else DEFAULT_GROUPS
+    period_us = section.duration_us("every")
     with value.pointing():
-        return "partitioned", join_spread(written, groups, section.text("moves", "load"))
+        return "partitioned", join_spread(
+            written,
+            groups,
+            section.text("moves", "load"),
+            DEFAULT_PERIOD_US if period_us is None else period_us,
+        )
 
 
 def _made(
