@@ -62,6 +62,11 @@ class Delivery:
     running: Running
     given: Given
 
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The streams that get something."""
+        return (self.running.plan.name, *self.given.tapped)
+
 
 Deliver = Callable[[Sequence[Delivery]], Mapping[int, BaseException]]
 """Takes what members give together; says what went wrong, by the numbers of members."""
@@ -123,6 +128,8 @@ class Bundle:
         self._bytes_since_snapshot = 0
         self._snapshot_bytes = _SMALLEST_SNAPSHOT
         self._told: dict[int, tuple[InputPosition, ...]] = {}
+        self._fed: frozenset[str] = frozenset()
+        self._called: frozenset[int] | None = None
         self.failed: dict[str, BaseException] = {}
         """What went wrong with members that rest because of it."""
 
@@ -226,10 +233,38 @@ class Bundle:
 
     def round(self) -> Round:
         """One round of all members: reads what is new, commits what follows from it."""
+        self._called = None
+        return self._go_round()
+
+    @property
+    def has_followers(self) -> bool:
+        """Whether members read what the last round has given."""
+        return bool(self._followers())
+
+    def follow(self) -> Round:
+        """A round of those only that read what the last round has given.
+
+        So the links of a chain come one after the other, as soon as there is something to read.
+        """
+        self._called = self._followers()
+        return self._go_round()
+
+    def _followers(self) -> frozenset[int]:
+        return frozenset(
+            number
+            for number, running in self._running.items()
+            if not self._fed.isdisjoint(running.reads())
+            and not running.ended
+            and not self._rests(number, running)
+        )
+
+    def _go_round(self) -> Round:
         began_s = time.perf_counter()
+        self._fed = frozenset()
         work = RoundWork(dict(self._running))
+        follows = self._called is not None
         for (channel, start), numbers in self._places().items():
-            self._fail(self._reader.read(work, channel, start, numbers))
+            self._fail(self._reader.read(work, channel, start, numbers, is_given_here=follows))
         self._fail(self._joins.read(work, self._at_work(JoinPlan)))
         self._fail(self._gathering.read(work, self._at_work(GatherPlan)))
         self._fail(self._handing_on.read(work, self._at_work(RowsPlan)))
@@ -270,8 +305,11 @@ class Bundle:
         ]
 
     def _takes_part(self, number: int, running: Running) -> bool:
-        rests = number in self._resting or running.member.name in self.failed
-        return not running.ended and not rests
+        is_called = self._called is None or number in self._called
+        return is_called and not running.ended and not self._rests(number, running)
+
+    def _rests(self, number: int, running: Running) -> bool:
+        return number in self._resting or running.member.name in self.failed
 
     def _fail(self, errors: Mapping[int, BaseException]) -> None:
         self.failed |= {
@@ -384,6 +422,8 @@ class Bundle:
         given = {delivery.running.member.number: delivery for delivery in deliveries}
         self._undelivered |= {number: given[number] for number in failed}
         self._fail(failed)
+        told = (delivery for number, delivery in given.items() if number not in failed)
+        self._fed |= {stream for delivery in told for stream in delivery.streams}
 
     def _entry(self, work: RoundWork, results: Mapping[int, MemberResult]) -> Entry:
         adopted = tuple(self._running[number].member for number in self._adopting)
@@ -513,7 +553,11 @@ class Bundle:
 
     def _share_time(self, work: RoundWork, spent_ms: float) -> None:
         """Shares the time of a round out: that of a job to its members, the rest to all."""
-        names = {number: running.member.name for number, running in self._running.items()}
+        names = {
+            number: running.member.name
+            for number, running in self._running.items()
+            if self._called is None or number in self._called
+        }
         if not names:
             return
         rest_ms = max(0.0, spent_ms - sum(work.job_ms.values())) / len(names)

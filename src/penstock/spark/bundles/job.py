@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyspark import Broadcast
 from pyspark.sql import SparkSession
 
+from penstock.feeds.arrow import arrow_schema
 from penstock.kernels.batch_rows import BatchRows
 from penstock.kernels.shared_work import SharedWork
 from penstock.kernels.state_shape import StateShape
@@ -85,10 +86,27 @@ class RoundJob:
         self._plans = dict(plans)
         self._projection = Projection(plans)
         self.shapes = list(dict.fromkeys(StateShape.of(plan) for plan in plans.values()))
-        self._known: Broadcast[_Task] = session.sparkContext.broadcast(
-            _Task(self._plans, self.shapes, self._projection.computed, self._projection.schema)
+        self._task = _Task(
+            self._plans, self.shapes, self._projection.computed, self._projection.schema
         )
+        self._known: Broadcast[_Task] = session.sparkContext.broadcast(self._task)
         self._ddl = spark_ddl(self._projection.read_schema)
+
+    @property
+    def needs_spark(self) -> bool:
+        """Whether some expressions are left to Spark."""
+        return bool(self._projection.computed)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are read, if Spark has nothing to compute."""
+        return self._projection.columns
+
+    def run_here(self, rows: pa.Table) -> dict[StateShape, list[pa.Table]]:
+        """The partial aggregates of rows with these :attr:`columns`, without a Spark job."""
+        schema = arrow_schema(self._projection.read_schema)
+        batch = BatchRows(rows.cast(schema).combine_chunks(), self._projection.schema)
+        return {shape: [table] for shape, table in self._task.work.compute(batch).items()}
 
     def run(self, files: Sequence[Path], count: int) -> dict[StateShape, list[pa.Table]]:
         """The partial aggregates of all ``count`` rows in these files, in the order of the rows."""

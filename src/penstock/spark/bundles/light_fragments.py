@@ -31,6 +31,7 @@ from penstock.spark.bundles.bundle_log import BundleLog
 from penstock.spark.bundles.light_run import LightRun
 from penstock.spark.bundles.membership import Claim
 from penstock.spark.bundles.messengers import Messengers
+from penstock.spark.bundles.round_reading import Round
 from penstock.spark.checkpoints import replaced
 from penstock.spark.failures import explained, is_passing
 from penstock.spark.sinks.batch import BatchSink
@@ -312,19 +313,24 @@ class LightFragments:
         try:
             self._bundle.rest([name for name in tuple(self._runs) if self._must_rest(name)])
             done = self._bundle.round()
+            self._note(done)
+            while self._bundle.has_followers:
+                self._note(self._bundle.follow())
         except Exception as error:
             log.exception("a round has failed")
             self._trouble = error
             return False
         self._trouble = None
-        if done.rows:
-            self._worked_s = time.monotonic()
         self._present = frozenset(self._bundle.members)
-        for name, running in self._bundle.members.items():
-            if name in self._runs:
-                self._runs[name].note(running, done)
         self._tidy_up()
         return done.rows >= self._max_rows
+
+    def _note(self, done: Round) -> None:
+        if done.rows:
+            self._worked_s = time.monotonic()
+        for name, running in self._bundle.members.items():
+            if name in self._runs and name in done.busy_ms:
+                self._runs[name].note(running, done)
 
     def _must_rest(self, name: str) -> bool:
         run = self._runs.get(name)

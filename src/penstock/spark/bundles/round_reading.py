@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +21,8 @@ from penstock.spark.bundles.running import Running
 from penstock.spark.sources.channel_reader import check_file
 
 _MEMBERS_OF_A_JOB = 1_500
+# Starting a Spark job takes longer than aggregating so many rows here.
+_ROWS_WITHOUT_A_JOB = 5_000
 OnStep = Callable[[str], None]
 Partials = dict[StateShape, list[pa.Table]]
 Where = tuple[str, int]
@@ -59,6 +61,30 @@ class RoundWork:
         _report(self.report, list(manifests))
 
 
+class NewRows:
+    """The rows of some batches of a channel, as files for Spark or as a table."""
+
+    def __init__(self, log: Channel, manifests: Sequence[Manifest], is_given_here: bool) -> None:
+        self._log = log
+        self._files = [file for manifest in manifests for file in manifest.files if file.rows]
+        self.count = sum(file.rows for file in self._files)
+        self.is_small = is_given_here and self.count <= _ROWS_WITHOUT_A_JOB
+
+    def check(self) -> None:
+        """Raises if a file is missing or damaged."""
+        for file in self._files:
+            if file.inside is None:
+                check_file(self._log, file)
+
+    def paths(self) -> list[Path]:
+        """The files, as Parquet."""
+        return [self._log.path_of(file) for file in self._files]
+
+    def rows(self, columns: Sequence[str]) -> pa.Table:
+        """These columns of all rows."""
+        return pa.concat_tables([self._log.rows_of(file, list(columns)) for file in self._files])
+
+
 class RoundReader:
     """Reads for groups of members that stand at the same place, one Spark job a group.
 
@@ -81,19 +107,23 @@ class RoundReader:
         self._pool = ThreadPoolExecutor(self._cores, thread_name_prefix="job")
 
     def read(
-        self, work: RoundWork, channel: str, start: int, numbers: list[int]
+        self, work: RoundWork, channel: str, start: int, numbers: list[int], is_given_here: bool
     ) -> dict[int, BaseException]:
-        """Adds what is new from a batch on to the work; what went wrong, by member."""
+        """Adds what is new from a batch on to the work; what went wrong, by member.
+
+        A few rows that this bundle has given itself are aggregated here, without a Spark job.
+        """
         began_s = time.perf_counter()
         try:
-            manifests = self._new_batches(channel, start)
-            files = self._check_files(channel, manifests)
+            log = self._channel_of(channel)
+            manifests = take_new(log, start, self._max_rows)
+            new = NewRows(log, manifests, is_given_here)
+            new.check()
         except Exception as error:
             return dict.fromkeys(numbers, error)
         if not manifests:
             return {}
-        rows = sum(manifest.rows for manifest in manifests)
-        failed = self._compute(work, files, rows, numbers) if files else {}
+        failed = self._compute(work, new, numbers) if new.count else {}
         self._on_step("computed")
         work.note(manifests)
         spent_ms = 1_000 * (time.perf_counter() - began_s)
@@ -103,23 +133,8 @@ class RoundReader:
                 work.reached[number] = work.reached[number].after(manifests)
         return failed
 
-    def _new_batches(self, channel: str, start: int) -> list[Manifest]:
-        found: list[Manifest] = []
-        rows = 0
-        for manifest in self._channel_of(channel).newer(start):
-            rows += manifest.rows
-            if found and rows > self._max_rows:
-                break
-            found.append(manifest)
-        return found
-
-    def _check_files(self, channel: str, manifests: Iterable[Manifest]) -> list[Path]:
-        log = self._channel_of(channel)
-        files = (file for manifest in manifests for file in manifest.files if file.rows)
-        return [check_file(log, file) for file in files]
-
     def _compute(
-        self, work: RoundWork, files: list[Path], rows: int, numbers: list[int]
+        self, work: RoundWork, new: NewRows, numbers: list[int]
     ) -> dict[int, BaseException]:
         """Computes what members keep of the rows in some files; what went wrong, by member.
 
@@ -131,30 +146,28 @@ class RoundReader:
         jobs = [self._job(work.reached, part) for part in parts]
         failed: list[int] = []
         errors: dict[int, BaseException] = {}
-        for part, found in zip(parts, self._run(jobs, files, rows), strict=True):
+        for part, found in zip(parts, self._run(jobs, new), strict=True):
             if isinstance(found, dict):
                 _add(work.partials, found)
             elif len(part) == 1:
                 errors[part[0]] = found
             else:
                 failed += part
-        return {**errors, **self._compute_halves(work, files, rows, failed)}
+        return {**errors, **self._compute_halves(work, new, failed)}
 
     def _compute_halves(
-        self, work: RoundWork, files: list[Path], rows: int, numbers: list[int]
+        self, work: RoundWork, new: NewRows, numbers: list[int]
     ) -> dict[int, BaseException]:
         """Tries halves of members apart, until those are found that cannot be computed."""
         half = len(numbers) // 2
         parts = [part for part in (numbers[:half], numbers[half:]) if part]
-        found = [self._compute(work, files, rows, part) for part in parts]
+        found = [self._compute(work, new, part) for part in parts]
         return {number: error for errors in found for number, error in errors.items()}
 
-    def _run(
-        self, jobs: list[RoundJob], files: list[Path], rows: int
-    ) -> list[Partials | BaseException]:
+    def _run(self, jobs: list[RoundJob], new: NewRows) -> list[Partials | BaseException]:
         if len(jobs) == 1:
-            return [_attempt(jobs[0], files, rows)]
-        return list(self._pool.map(lambda job: _attempt(job, files, rows), jobs))
+            return [_attempt(jobs[0], new)]
+        return list(self._pool.map(lambda job: _attempt(job, new), jobs))
 
     def _job(self, running: Mapping[int, Running], numbers: Iterable[int]) -> RoundJob:
         members = frozenset(numbers)
@@ -174,9 +187,23 @@ class RoundReader:
         self._jobs.clear()
 
 
-def _attempt(job: RoundJob, files: list[Path], rows: int) -> Partials | BaseException:
+def take_new(log: Channel, start: int, max_rows: int) -> list[Manifest]:
+    """The batches from ``start`` on, one at least, that together have so many rows at most."""
+    found: list[Manifest] = []
+    rows = 0
+    for manifest in log.newer(start):
+        rows += manifest.rows
+        if found and rows > max_rows:
+            break
+        found.append(manifest)
+    return found
+
+
+def _attempt(job: RoundJob, new: NewRows) -> Partials | BaseException:
     try:
-        return job.run(files, rows)
+        if new.is_small and not job.needs_spark:
+            return job.run_here(new.rows(job.columns))
+        return job.run(new.paths(), new.count)
     except Exception as error:
         return error
 

@@ -10,9 +10,8 @@ import pyarrow as pa
 from penstock.channels.channel import Channel
 from penstock.channels.manifest import Manifest
 from penstock.kernels.rows_plan import RowsPlan
-from penstock.spark.bundles.round_reading import RoundWork
+from penstock.spark.bundles.round_reading import NewRows, RoundWork, take_new
 from penstock.spark.bundles.running import Running
-from penstock.spark.sources.channel_reader import check_file
 
 
 class RowRounds:
@@ -63,17 +62,7 @@ class RowRounds:
         self, channel: str, start: int, columns: list[str]
     ) -> tuple[list[Manifest], pa.Table | None]:
         log = self._channel_of(channel)
-        found: list[Manifest] = []
-        tables: list[pa.Table] = []
-        rows = 0
-        for manifest in log.newer(start):
-            rows += manifest.rows
-            if found and rows > self._max_rows:
-                break
-            found.append(manifest)
-            for file in manifest.files:
-                if file.rows and file.inside is None:
-                    check_file(log, file)
-                if file.rows:
-                    tables.append(log.rows_of(file, columns))
-        return found, pa.concat_tables(tables) if tables else None
+        manifests = take_new(log, start, self._max_rows)
+        new = NewRows(log, manifests, is_given_here=False)
+        new.check()
+        return manifests, new.rows(columns) if new.count else None
