@@ -32,7 +32,7 @@ from penstock.control.negotiator import (
     TreeInstruction,
 )
 from penstock.control.records import NodeRecord
-from penstock.control.tree_situation import Situation
+from penstock.control.tree_situation import TreeSituation
 from penstock.control.tree_sizes import MeasuredSizes
 from penstock.errors import InputError
 from penstock.model.node_tree import NodeTree
@@ -112,7 +112,7 @@ class NegotiatingWorld(World):
         own, life = self.catalog.nodes.get(process.node), process.state.lease.life
         if life is None or own is None or own.incarnation != life:
             return
-        situation = Situation(
+        situation = TreeSituation(
             process.node,
             life,
             self.wiring,

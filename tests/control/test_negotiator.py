@@ -30,7 +30,7 @@ from penstock.control.negotiator import (
     TreeInstruction,
 )
 from penstock.control.records import MoveRecord
-from penstock.control.tree_situation import Situation, look_around
+from penstock.control.tree_situation import TreeSituation, look_around
 from penstock.control.tree_sizes import MeasuredSizes
 from penstock.model.node_tree import NodeTree
 from penstock.place.tree_placing import TreeWiring
@@ -45,7 +45,7 @@ SETTINGS = HierarchySettings(lower=20, upper=60, hold_s=5.0, rest_periods=0)
 TYPE = MessageType
 
 
-def situation(at: str = "a", **told: Any) -> Situation:
+def situation(at: str = "a", **told: Any) -> TreeSituation:
     """f, g and the pinned p run on a, k on the root; m comes in at c."""
     units = {
         "f": running("f", "a", 3),
@@ -56,7 +56,7 @@ def situation(at: str = "a", **told: Any) -> Situation:
     nodes = {name: node(name, parent=parent) for name, parent in TREE.parents.items()}
     percent = {"f": 30.0, "g": 25.0, "p": 20.0, "k": 5.0}
     sizes = MeasuredSizes(dict.fromkeys(percent, 1.0), percent, cpu_besides=7.0)
-    made = Situation(at, f"{at}-1", WIRING, units, nodes, sizes=sizes, catalog_s=NOW_S)
+    made = TreeSituation(at, f"{at}-1", WIRING, units, nodes, sizes=sizes, catalog_s=NOW_S)
     return replace(made, **told)
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.device.chain import chain_of
-from penstock.device.payload import AirKey, Place, pack
+from penstock.device.payload import AirKey, PayloadSpan, pack
 from penstock.device.plans import OnAir, ShippedPlan
 from penstock.device.station import Station
 from penstock.errors import RunError
@@ -49,7 +49,7 @@ class Hostile:
     def cycle(self, number: int, key: bytes = KEY, query_key: AirKey = QUERY_KEY) -> bytes:
         """Cycle ``number``, with a batch of a hundred rows; the tenth is the last."""
         rows = self.rows.slice((number - 1) * 100, 100)
-        place = Place(number - 1, (rows.num_rows,), None, 1_767_571_200_000_000, number == 10)
+        place = PayloadSpan(number - 1, (rows.num_rows,), None, 1_767_571_200_000_000, number == 10)
         payload = query_key.lock(pack(rows, place), 1, number)
         results = [AirResult(1, 1, payload), AirResult(2, 1, b"for another" * 50)]
         return encode_cycle(CycleHead("indexed", 1, number, 100, key), results).data
@@ -115,7 +115,7 @@ def test_cycles_of_who_has_no_key_are_not_heard(tmp_path: Path) -> None:
 def test_rows_that_cannot_be_read_are_counted(tmp_path: Path) -> None:
     hostile = Hostile(tmp_path)
     hostile.send(hostile.cycle(1), hostile.cycle(2, query_key=AirKey(b"x" * 32)))
-    other = pack(pa.table({"other": [1]}), Place(2, (1,)))
+    other = pack(pa.table({"other": [1]}), PayloadSpan(2, (1,)))
     head = CycleHead("indexed", 1, 3, 100, KEY)
     hostile.send(encode_cycle(head, [AirResult(1, 1, QUERY_KEY.lock(other, 1, 3))]).data)
     for number in range(4, 11):

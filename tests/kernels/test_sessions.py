@@ -23,7 +23,7 @@ from penstock.kernels.aggregates import kind_of
 from penstock.kernels.batch_rows import BatchRows
 from penstock.kernels.member_state import open_state
 from penstock.kernels.partials import compute_partials
-from penstock.kernels.session_state import SessionState, _Run
+from penstock.kernels.session_state import SessionState, _SessionRun
 from penstock.kernels.state_shape import END, MEMBER, START, StateShape
 from penstock.kernels.window_join.hashing import Bits, hash_keys
 from penstock.kernels.window_plan import WindowPlan, plan_windows
@@ -408,12 +408,12 @@ def test_sessions_that_nothing_happens_to_are_not_looked_at(
     state.add(stretches(*((0, f"k{at}", 0, 10**9) for at in range(kept))))
     handled: list[int] = []
 
-    class Noted(_Run):
+    class Noted(_SessionRun):
         def __init__(self, rows: pa.Table, hashes: Bits) -> None:
             super().__init__(rows, hashes)
             handled.append(rows.num_rows)
 
-    monkeypatch.setattr(session_state, "_Run", Noted)
+    monkeypatch.setattr(session_state, "_SessionRun", Noted)
     for at in range(rounds):
         state.add(stretches(*((0, f"k{at * touched + n}", 1, 10**9) for n in range(touched))))
         assert state.close(came_to(LONG_AGO_US, 1)) is None

@@ -9,8 +9,8 @@ import pytest
 from penstock.share.impact import (
     MeasuredFragment,
     MeasuredNode,
+    MeasuredSystem,
     NewWork,
-    Situation,
     chosen,
     on,
     what_would_help,
@@ -27,7 +27,7 @@ def work(cores: float | None = 0.1, node: str = "a", **told: object) -> NewWork:
 
 
 def test_a_batch_takes_longer_by_what_is_left_of_the_node() -> None:
-    impact = Situation((A, B), (WATCH, OTHER)).with_new([work()])
+    impact = MeasuredSystem((A, B), (WATCH, OTHER)).with_new([work()])
     (touched,) = impact.touched
     assert touched.after_s == pytest.approx(1.1 + 0.2 * 0.1 / 0.4)
     assert impact.loads == {"a": pytest.approx(0.6)} and impact.peaks["a"] == pytest.approx(0.8)
@@ -36,39 +36,41 @@ def test_a_batch_takes_longer_by_what_is_left_of_the_node() -> None:
 
 
 def test_delays_add_up_on_the_way() -> None:
-    (touched,) = Situation((A,), (WATCH, LATER)).with_new([work()]).touched
+    (touched,) = MeasuredSystem((A,), (WATCH, LATER)).with_new([work()]).touched
     assert touched.after_s == pytest.approx(1.5 + (0.2 + 0.1) * 0.1 / 0.4)
 
 
 def test_what_it_reads_comes_first() -> None:
-    impact = Situation((A, B), (WATCH,)).with_new([work(node="b", reads=("watch",))])
+    impact = MeasuredSystem((A, B), (WATCH,)).with_new([work(node="b", reads=("watch",))])
     assert impact.latency_s == pytest.approx(1.1 + 0.5 + 0.05 / 0.85)
     assert impact.touched == ()
 
 
 def test_limits_of_others_are_kept() -> None:
-    situation = Situation((A, B), (WATCH,))
+    situation = MeasuredSystem((A, B), (WATCH,))
     impact = situation.with_new([work(0.45)])
     assert [one.query for one in impact.late] == ["ddos"] and not impact.fits
     assert not impact.full
 
 
 def test_a_full_node_is_slow_without_limits_and_refused_with_them() -> None:
-    free = Situation((A,), ())
+    free = MeasuredSystem((A,), ())
     assert free.with_new([work(0.6)]).fits
     impact = free.with_new([work(0.6, limit_s=9.0)])
     assert impact.full == ("a",) and impact.latency_s == math.inf and not impact.fits
 
 
 def test_what_was_not_measured_is_not_judged() -> None:
-    unknown = Situation((MeasuredNode("a", 1),), (MeasuredFragment("w", "q", "a", limit_s=1.0),))
+    unknown = MeasuredSystem(
+        (MeasuredNode("a", 1),), (MeasuredFragment("w", "q", "a", limit_s=1.0),)
+    )
     assert unknown.with_new([work(9.0)]).fits
-    impact = Situation((A,), ()).with_new([work(None, limit_s=0.1)])
+    impact = MeasuredSystem((A,), ()).with_new([work(None, limit_s=0.1)])
     assert impact.latency_s is None and impact.fits
 
 
 def test_it_goes_where_it_fits() -> None:
-    situation = Situation((A, B), (WATCH, OTHER))
+    situation = MeasuredSystem((A, B), (WATCH, OTHER))
     placed, impact = chosen(situation, (work(0.45),))
     assert placed == on([work(0.45)], "b") and impact.fits
     placed, impact = chosen(situation, (work(0.45),), lambda _: False)
@@ -76,7 +78,7 @@ def test_it_goes_where_it_fits() -> None:
 
 
 def test_what_would_help_is_checked() -> None:
-    situation = Situation((A, B), (WATCH, OTHER))
+    situation = MeasuredSystem((A, B), (WATCH, OTHER))
     late = work(0.1, limit_s=0.6)
     (limit,) = [
         one
@@ -91,6 +93,6 @@ def test_what_would_help_is_checked() -> None:
 
 
 def test_nothing_helps_where_nothing_is_enough() -> None:
-    situation = Situation((A,), ())
+    situation = MeasuredSystem((A,), ())
     huge = work(5.0, limit_s=1.0)
     assert what_would_help(situation, (huge,), situation.with_new([huge])) == ()

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from penstock.channels.ingest.kafka_blocks import read_blocks
 from penstock.channels.kafka import marks_of, partitions_of
-from penstock.channels.kafka_cluster import Cluster
+from penstock.channels.kafka_cluster import KafkaCluster
 from penstock.feeds.partitions import Span
 from penstock.feeds.pieces import RowForm
 from penstock.model.schema import Schema
@@ -40,7 +40,7 @@ def expected(rows: int) -> list[float]:
 def rows_in(cluster: MockCluster, topic: str, schema: str) -> list[dict[str, object]]:
     """The rows of a topic, as a stream of this schema would bring them in."""
     source = KafkaSource(cluster.address, topic)
-    consumer = Cluster(cluster.address).consumer()
+    consumer = KafkaCluster(cluster.address).consumer()
     partitions = partitions_of(consumer, cluster.address, topic)
     marks = marks_of(consumer, cluster.address, topic, partitions)
     turns = [Span(partition, 0, held.high) for partition, held in marks.items() if held.high]

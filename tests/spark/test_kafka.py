@@ -17,7 +17,7 @@ from kafka_topics import NOON, expected, fill, value, written
 from one_fragment import await_that
 
 from penstock.channels.ingest import kafka_ingest
-from penstock.channels.kafka_cluster import Cluster
+from penstock.channels.kafka_cluster import KafkaCluster
 from penstock.errors import RunError
 from penstock.kernels.engine_choice import light_fragments
 from penstock.lang.deployment import parse_deployment
@@ -87,13 +87,13 @@ class TestQueries:
         cluster.produce(topic, [value(0), "oops"], 2)
         network = deployed(text_of(cluster, topic, COUNTED, finished=True), tmp_path)
         assert light_fragments(network, fuse(network)) == {"per_minute", "per_home"}
-        clients, consumer = [], Cluster.consumer
+        clients, consumer = [], KafkaCluster.consumer
 
-        def counted(self: Cluster, *given: str) -> object:
+        def counted(self: KafkaCluster, *given: str) -> object:
             clients.append(self.brokers)
             return consumer(self, *given)
 
-        monkeypatch.setattr(Cluster, "consumer", counted)
+        monkeypatch.setattr(KafkaCluster, "consumer", counted)
         outcome = run(session, network, tmp_path / "light")
         assert clients == [cluster.address]
         assert outcome.set_aside["readings"] == {"malformed": 1, "late": 1}
@@ -227,7 +227,7 @@ def await_written(
     cluster: MockCluster, topic: str, rows: int, engine: Engine | None = None
 ) -> None:
     """Waits until so many rows are in a topic, which may not be there yet."""
-    consumer = Cluster(cluster.address).consumer()
+    consumer = KafkaCluster(cluster.address).consumer()
 
     def count() -> int:
         known = consumer.list_topics(timeout=10).topics

@@ -21,7 +21,7 @@ from penstock.channels.channel import Channel
 from penstock.channels.dead_letters import DeadLetters
 from penstock.channels.ingest.kafka_ingest import KafkaIngest
 from penstock.channels.kafka import partitions_of
-from penstock.channels.kafka_cluster import Cluster
+from penstock.channels.kafka_cluster import KafkaCluster
 from penstock.channels.writer import Writer
 from penstock.errors import InputError, UnreachableError
 from penstock.model.schema import Schema, Shape
@@ -42,7 +42,7 @@ class TestSettings:
         path = settings_in(
             tmp_path, "# login", "", " sasl.username = meters", "sasl.password=a=b#c "
         )
-        assert Cluster("h:1", path).settings() == {
+        assert KafkaCluster("h:1", path).settings() == {
             "sasl.username": "meters",
             "sasl.password": "a=b#c",
         }
@@ -50,7 +50,7 @@ class TestSettings:
     def test_reach_the_client(self, tmp_path: Path) -> None:
         lines = ["security.protocol=SASL_SSL", "sasl.mechanism=PLAIN", "sasl.username=meters"]
         with pytest.raises(InputError, match=r"sasl\.username and sasl\.password must be set"):
-            Cluster("h:1", settings_in(tmp_path, *lines)).consumer()
+            KafkaCluster("h:1", settings_in(tmp_path, *lines)).consumer()
 
     @pytest.mark.parametrize(
         ("line", "message"),
@@ -66,23 +66,23 @@ class TestSettings:
     ) -> None:
         path = settings_in(tmp_path, "client.rack=a", line)
         with pytest.raises(InputError) as caught:
-            Cluster("h:1", path).consumer()
+            KafkaCluster("h:1", path).consumer()
         assert str(caught.value).startswith(message.format(path))
         assert "s3cret" not in str(caught.value)
 
     def test_a_file_that_is_not_there(self, tmp_path: Path) -> None:
         with pytest.raises(InputError, match=r"none\.properties cannot be read: no such file"):
-            Cluster("h:1", tmp_path / "none.properties").settings()
+            KafkaCluster("h:1", tmp_path / "none.properties").settings()
 
     def test_bytes_that_are_no_text(self, tmp_path: Path) -> None:
         path = tmp_path / "client.properties"
         path.write_bytes(b"\xff")
         with pytest.raises(InputError, match="cannot be read: it is no text"):
-            Cluster("h:1", path).settings()
+            KafkaCluster("h:1", path).settings()
 
     def test_a_mistake_of_ours_is_not_put_down_to_a_file(self) -> None:
         with pytest.raises(KafkaException):
-            Cluster("h:1").producer("w", {"no.such.setting": 1})
+            KafkaCluster("h:1").producer("w", {"no.such.setting": 1})
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +121,7 @@ class TestTls:
         self, secured: str, tmp_path: Path, line: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(kafka, "TIMEOUT_S", 1.0)
-        consumer = Cluster(secured, settings_in(tmp_path, line)).consumer()
+        consumer = KafkaCluster(secured, settings_in(tmp_path, line)).consumer()
         with pytest.raises(UnreachableError, match="if they want TLS or a login"):
             partitions_of(consumer, secured, "t")
         consumer.close()

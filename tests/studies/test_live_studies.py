@@ -35,7 +35,7 @@ from penstock.studies import (
 )
 from penstock.studies.live_system import Delivered, Look, Watched
 from penstock.studies.recording import Stretch, write_packets
-from penstock.studies.report import Table, Value, records
+from penstock.studies.report import ResultTable, Value, records
 
 
 def test_the_rates_of_traffic_are_known(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_overload_points_and_how_sure_they_are() -> None:
         return [(run, strategy, float(at), 0, 0, 0, 0, 1, 1, one)
                 for at, one in enumerate(overloaded, 1)]  # fmt: skip
 
-    table = Table("traffic", traffic._COLUMNS, tuple(
+    table = ResultTable("traffic", traffic._COLUMNS, tuple(
         row for run in (0, 1)
         for row in (*rows(run, "rod", [0, 0, 0, 1]), *rows(run, "random", [0, 1, 0][: 2 + run]))
     ))  # type: ignore[arg-type]  # fmt: skip

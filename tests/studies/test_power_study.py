@@ -11,7 +11,7 @@ from penstock.studies import power
 from penstock.studies.power_runs import (
     TOWARDS_HIGH,
     TOWARDS_LOW,
-    Workload,
+    PowerWorkload,
     _costs,
     crossing,
     saved_percent,
@@ -25,7 +25,7 @@ from penstock.studies.seeds import rng_of
 
 def test_workloads_are_the_chains_of_the_model() -> None:
     """The same random numbers, put together operator by operator."""
-    workload = Workload(queries=3, levels=4, costs=100e6)
+    workload = PowerWorkload(queries=3, levels=4, costs=100e6)
     table = workload_table(workload, "sorted", 0.16, rng_of("w", 1))
     rng = rng_of("w", 1)
     rates, sizes = rng.uniform(500, 1000, 3), rng.uniform(2000, 4000, 3)
@@ -59,7 +59,7 @@ def test_costs_lean_more_to_one_end_with_every_level() -> None:
 
 
 def test_a_ratio_scales_processing_alone() -> None:
-    table = workload_table(Workload(2, 2), "sorted", 0.1, rng_of("r", 1))
+    table = workload_table(PowerWorkload(2, 2), "sorted", 0.1, rng_of("r", 1))
     doubled = with_ratio(table, 0.2, 0.1)
     assert doubled.processing_j == pytest.approx(2 * table.processing_j)
     assert doubled.sizes is table.sizes

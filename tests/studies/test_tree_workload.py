@@ -5,7 +5,7 @@ import pytest
 
 from penstock.sim.tree_loads import Fluctuation, Shrinking
 from penstock.studies import hierarchy
-from penstock.studies.report import Table
+from penstock.studies.report import ResultTable
 from penstock.studies.tree_workload import TreeWorkload
 
 
@@ -42,7 +42,7 @@ def test_changes_do_not_depend_on_the_placement() -> None:
     assert names[0] == names[1]
 
 
-def _runs(gain: float) -> Table:
+def _runs(gain: float) -> ResultTable:
     rows = [
         (
             workload,
@@ -54,7 +54,7 @@ def _runs(gain: float) -> Table:
         for protocol in hierarchy.PROTOCOLS
         for seed in range(20)
     ]
-    return Table("hierarchy", ("workload", "protocol", "seed", "less"), tuple(rows))
+    return ResultTable("hierarchy", ("workload", "protocol", "seed", "less"), tuple(rows))
 
 
 def test_gains_are_tested_for_significance_on_the_same_seeds() -> None:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure as Canvas
 from penstock.sim.join_cluster.measuring import JoinMeasurements
 from penstock.studies import figures, window_join_runs, writing
 from penstock.studies.figures import Figure
-from penstock.studies.report import Say, StudyReport, Table, Value
+from penstock.studies.report import ResultTable, Say, StudyReport, Value
 from penstock.studies.window_join import study
 from penstock.studies.window_join_runs import PLAIN, JoinPoint, _columns, _named, measured
 
@@ -61,7 +61,7 @@ def test_every_figure_is_drawn_from_a_table(
 ) -> None:
     """All is drawn but not laid out, which takes long and is tested elsewhere."""
 
-    def fill(figure: Figure, table: Table, path: Path) -> None:
+    def fill(figure: Figure, table: ResultTable, path: Path) -> None:
         axes = Canvas().add_subplot()
         figures._fill(axes, figure, table)
         assert axes.has_data(), figure.name

@@ -65,7 +65,7 @@ def run_on_nodes(
     going_on = has_begun(plan, state)
     presenter.begin(facts, [f"going on from the state in {plan.folder}"] if going_on else [])
     try:
-        return _Run(plan, request, presenter, stop, home).outcome()
+        return _RunOfSystem(plan, request, presenter, stop, home).outcome()
     finally:
         with suppress(OSError):
             presenter.close()
@@ -78,7 +78,7 @@ def _start_over(home: Home) -> None:
             shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
 
 
-class _Run:
+class _RunOfSystem:
     """One run of a system that exists for it alone."""
 
     def __init__(

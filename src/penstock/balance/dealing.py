@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 
-from penstock.balance.members import Cluster, node_quanta, place
+from penstock.balance.members import WorkingPlan, node_quanta, place
 from penstock.load.arrays import Floats, Ints
 from penstock.load.compiled import compiled
 from penstock.load.correlation import normalised, spread
 
 
-def deal_out(cluster: Cluster) -> None:
+def deal_out(cluster: WorkingPlan) -> None:
     """Gives the least loaded node the operator that scores best for it, until all have a node."""
     operators, nodes = cluster.assignment.size, cluster.first.size
     series = node_quanta(cluster)
@@ -29,7 +29,7 @@ def deal_out(cluster: Cluster) -> None:
 
 @compiled
 def _deal_out(
-    cluster: Cluster,
+    cluster: WorkingPlan,
     series: Floats,
     total: Floats,
     free: Ints,
@@ -62,7 +62,7 @@ def _deal_out(
 
 
 @compiled
-def _least_loaded(cluster: Cluster, total: Floats, samples: int) -> int:
+def _least_loaded(cluster: WorkingPlan, total: Floats, samples: int) -> int:
     """The node with the smallest mean load for its capacity."""
     found = 0
     least = math.inf
@@ -87,7 +87,7 @@ def _best(relations: Floats, node: int, relation_sums: Floats, free: Ints, left:
 
 @compiled
 def _relate(
-    cluster: Cluster,
+    cluster: WorkingPlan,
     series: Floats,
     node: int,
     own: Floats,

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from penstock.balance.dealing import deal_out
 from penstock.balance.improvement import candidates, improve
-from penstock.balance.members import Cluster, clustered
+from penstock.balance.members import WorkingPlan, clustered
 from penstock.balance.plan import MovePlan, move_plan
 from penstock.balance.rounds import ONE_WAY, balance_round
 from penstock.balance.situation import HOMELESS, Situation, Thresholds
@@ -96,7 +96,7 @@ def _check_sticky(start: Ints, free: Flags, nodes: int) -> None:
 
 
 def _raise_correlations(
-    cluster: Cluster, theta: float, out_of_time: Callable[[], bool] | None
+    cluster: WorkingPlan, theta: float, out_of_time: Callable[[], bool] | None
 ) -> None:
     nodes = cluster.first.shape[0]
     found = candidates(cluster, theta)

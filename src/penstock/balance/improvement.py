@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from penstock.balance.members import Cluster, node_quanta, pair_of, take_over
+from penstock.balance.members import WorkingPlan, node_quanta, pair_of, take_over
 from penstock.balance.pair import pair_correlation
 from penstock.balance.two_way import redistribute
 from penstock.load.arrays import Flags, Floats, Ints
@@ -39,7 +39,7 @@ class Candidates(NamedTuple):
     """Room for the correlations of one node with all."""
 
 
-def candidates(cluster: Cluster, theta: float) -> Candidates:
+def candidates(cluster: WorkingPlan, theta: float) -> Candidates:
     """All pairs that correlate below theta."""
     series = node_quanta(cluster)
     nodes = series.shape[0]
@@ -69,7 +69,7 @@ def _consider_all(found: Candidates, theta: float) -> None:
 
 
 @compiled
-def improve(cluster: Cluster, found: Candidates, theta: float, rounds: int) -> int:
+def improve(cluster: WorkingPlan, found: Candidates, theta: float, rounds: int) -> int:
     """Redistributes the worst candidate, again and again; gives the number of rounds made.
 
     A pair's new plan is kept if their correlation rose (Fig. 5.7); then all pairs of both nodes
@@ -92,7 +92,9 @@ def improve(cluster: Cluster, found: Candidates, theta: float, rounds: int) -> i
 
 
 @compiled
-def _changed(cluster: Cluster, found: Candidates, ids: Ints, i: int, j: int, theta: float) -> None:
+def _changed(
+    cluster: WorkingPlan, found: Candidates, ids: Ints, i: int, j: int, theta: float
+) -> None:
     """Considers all pairs of two nodes again; ``ids`` are the operators on them."""
     kept = found.waiting[i, j]
     for t in range(found.periods.shape[0]):

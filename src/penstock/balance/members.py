@@ -13,7 +13,7 @@ from penstock.load.compiled import compiled
 _END = -1
 
 
-class Cluster(NamedTuple):
+class WorkingPlan(NamedTuple):
     """A plan for all nodes: assignment, members of every node, and what never changes."""
 
     quanta: Floats
@@ -27,10 +27,10 @@ class Cluster(NamedTuple):
     before: Ints
 
 
-def clustered(quanta: Floats, movable: Flags, capacities: Floats, assignment: Ints) -> Cluster:
+def clustered(quanta: Floats, movable: Flags, capacities: Floats, assignment: Ints) -> WorkingPlan:
     """The plan for an assignment, which is copied; operators at -1 are nowhere."""
     operators = quanta.shape[0]
-    cluster = Cluster(
+    cluster = WorkingPlan(
         np.ascontiguousarray(quanta),
         quanta.sum(axis=1),
         np.ascontiguousarray(movable),
@@ -45,7 +45,7 @@ def clustered(quanta: Floats, movable: Flags, capacities: Floats, assignment: In
 
 
 @compiled
-def place_all(cluster: Cluster, assignment: Ints) -> None:
+def place_all(cluster: WorkingPlan, assignment: Ints) -> None:
     """Puts every operator that has a node there."""
     for j in range(assignment.shape[0]):
         if assignment[j] >= 0:
@@ -53,7 +53,7 @@ def place_all(cluster: Cluster, assignment: Ints) -> None:
 
 
 @compiled
-def place(cluster: Cluster, operator: int, node: int) -> None:
+def place(cluster: WorkingPlan, operator: int, node: int) -> None:
     """Puts an operator on a node, off the one it was on."""
     old = cluster.assignment[operator]
     if old >= 0:
@@ -74,7 +74,7 @@ def place(cluster: Cluster, operator: int, node: int) -> None:
 
 
 @compiled
-def members(cluster: Cluster, first: int, second: int) -> Ints:
+def members(cluster: WorkingPlan, first: int, second: int) -> Ints:
     """The operators on two nodes, ascending."""
     count = 0
     for node in (first, second):
@@ -97,7 +97,7 @@ def members(cluster: Cluster, first: int, second: int) -> Ints:
     return found
 
 
-def node_quanta(cluster: Cluster) -> Floats:
+def node_quanta(cluster: WorkingPlan) -> Floats:
     """The load series of all nodes, in quanta."""
     series = np.zeros((cluster.first.shape[0], cluster.quanta.shape[1]))
     at_home = cluster.assignment >= 0
@@ -106,7 +106,7 @@ def node_quanta(cluster: Cluster) -> Floats:
 
 
 @compiled
-def pair_of(cluster: Cluster, first: int, second: int) -> tuple[Ints, Pair]:
+def pair_of(cluster: WorkingPlan, first: int, second: int) -> tuple[Ints, Pair]:
     """Two nodes and their operators, ready for an algorithm on pairs."""
     ids = members(cluster, first, second)
     side = np.empty(ids.shape[0], np.int64)
@@ -120,7 +120,7 @@ def pair_of(cluster: Cluster, first: int, second: int) -> tuple[Ints, Pair]:
 
 
 @compiled
-def take_over(cluster: Cluster, first: int, second: int, ids: Ints, pair: Pair) -> None:
+def take_over(cluster: WorkingPlan, first: int, second: int, ids: Ints, pair: Pair) -> None:
     """Makes what an algorithm decided for a pair part of the plan."""
     for j in range(ids.shape[0]):
         node = first if pair.side[j] == 0 else second

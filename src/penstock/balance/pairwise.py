@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.balance.dealing import deal_out
-from penstock.balance.members import Cluster, clustered
+from penstock.balance.members import WorkingPlan, clustered
 from penstock.balance.plan import MovePlan, move_plan
 from penstock.balance.rounds import (
     BY_PRIORITY,
@@ -56,7 +56,7 @@ def improved_selective_exchange(
     return _balanced("improved-selective-exchange", situation, thresholds, EXCHANGE, True)
 
 
-def settled(situation: Situation) -> Cluster:
+def settled(situation: Situation) -> WorkingPlan:
     """The situation as a plan in which operators whose node has left have a new one.
 
     They go where the global algorithm would put them, with everybody else where they are.

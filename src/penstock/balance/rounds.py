@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from penstock.balance.by_priority import even_out_by_priority
-from penstock.balance.members import Cluster, node_quanta, pair_of, take_over
+from penstock.balance.members import WorkingPlan, node_quanta, pair_of, take_over
 from penstock.balance.one_way import even_out_one_way
 from penstock.balance.pair import Pair, pair_correlation
 from penstock.balance.pairing import pairings
@@ -32,7 +32,7 @@ def balance_pair(algorithm: int, ids: Ints, pair: Pair, delta: float, priority: 
 
 
 def balance_round(
-    cluster: Cluster, algorithm: int, epsilon: float, delta: float, priority: Floats
+    cluster: WorkingPlan, algorithm: int, epsilon: float, delta: float, priority: Floats
 ) -> None:
     """Balances all pairs whose relative loads differ by more than epsilon, in quanta."""
     series = node_quanta(cluster)
@@ -44,7 +44,7 @@ def balance_round(
 
 @compiled
 def _balance_pairs(
-    cluster: Cluster, pairs: Ints, algorithm: int, delta: float, priority: Floats
+    cluster: WorkingPlan, pairs: Ints, algorithm: int, delta: float, priority: Floats
 ) -> None:
     for k in range(pairs.shape[0]):
         first, second = pairs[k, 0], pairs[k, 1]
@@ -54,7 +54,7 @@ def _balance_pairs(
 
 
 def improvement_round(
-    cluster: Cluster, algorithm: int, delta: float, theta: float, full: float
+    cluster: WorkingPlan, algorithm: int, delta: float, theta: float, full: float
 ) -> None:
     """Gives every node that is close to overload a partner it correlates badly with (Fig. 5.5).
 
@@ -72,7 +72,7 @@ def improvement_round(
 
 @compiled
 def _improve_node(
-    cluster: Cluster, series: Floats, node: int, algorithm: int, delta: float, theta: float
+    cluster: WorkingPlan, series: Floats, node: int, algorithm: int, delta: float, theta: float
 ) -> None:
     """Tries an algorithm on a node and its worst partner; keeps ``series`` up to date."""
     partner, least = _worst_partner(series, node, theta)

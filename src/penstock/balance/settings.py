@@ -102,7 +102,7 @@ class BalanceSettings:
         """All settings under the keys that people write, read back as the same."""
         if self.tree is not None:
             return self.tree.as_written()
-        parts: tuple[tuple[object, Mapping[str, _Key]], ...] = (
+        parts: tuple[tuple[object, Mapping[str, _SettingKey]], ...] = (
             (self, _COMMON),
             (self.thresholds, _THRESHOLDS),
             (self.guards, _GUARDS),
@@ -151,30 +151,30 @@ def _flag(value: object) -> bool:
     return written == "true"
 
 
-class _Key(NamedTuple):
+class _SettingKey(NamedTuple):
     field: str
     read: Callable[[object], Any]
 
 
 _COMMON = {
-    "policy": _Key("policy", _text),
-    "every": _Key("every_s", _duration_s),
-    "samples": _Key("samples", _whole),
-    "sample": _Key("sample_s", _duration_s),
-    "suggest": _Key("suggest", _flag),
-    "planning": _Key("planning_s", _duration_s),
+    "policy": _SettingKey("policy", _text),
+    "every": _SettingKey("every_s", _duration_s),
+    "samples": _SettingKey("samples", _whole),
+    "sample": _SettingKey("sample_s", _duration_s),
+    "suggest": _SettingKey("suggest", _flag),
+    "planning": _SettingKey("planning_s", _duration_s),
 }
-_THRESHOLDS = {limit.name: _Key(limit.name, _number) for limit in fields(Thresholds)}
+_THRESHOLDS = {limit.name: _SettingKey(limit.name, _number) for limit in fields(Thresholds)}
 _GUARDS = {
-    "cooldown": _Key("cooldown_s", _duration_s),
-    "patience": _Key("patience", _whole),
-    "most_load": _Key("most_load", _number),
+    "cooldown": _SettingKey("cooldown_s", _duration_s),
+    "patience": _SettingKey("patience", _whole),
+    "most_load": _SettingKey("most_load", _number),
 }
-_SCOPE = {"domain": _Key("domain", _domain), "lightest": _Key("lightest", _number)}
-KEYS: Mapping[str, _Key] = {**_COMMON, **_THRESHOLDS, **_GUARDS, **_SCOPE}
+_SCOPE = {"domain": _SettingKey("domain", _domain), "lightest": _SettingKey("lightest", _number)}
+KEYS: Mapping[str, _SettingKey] = {**_COMMON, **_THRESHOLDS, **_GUARDS, **_SCOPE}
 
 
-def own_keys(kind: type[Policy]) -> dict[str, _Key]:
+def own_keys(kind: type[Policy]) -> dict[str, _SettingKey]:
     """The settings that a policy has beside the common ones: the fields of a dataclass.
 
     A time in seconds is a field that ends in ``_s``; people write it as a duration.
@@ -183,7 +183,7 @@ def own_keys(kind: type[Policy]) -> dict[str, _Key]:
     if not is_dataclass(usual):
         return {}
     return {
-        known.name.removesuffix("_s"): _Key(
+        known.name.removesuffix("_s"): _SettingKey(
             known.name, _reader(known.name, getattr(usual, known.name))
         )
         for known in fields(usual)
@@ -215,7 +215,7 @@ def _count(value: object) -> int:
     return int(number)
 
 
-def _read(key: str, setting: Setting, own: Mapping[str, _Key] | None = None) -> object:
+def _read(key: str, setting: Setting, own: Mapping[str, _SettingKey] | None = None) -> object:
     """The value of a setting; None where nothing is said."""
     known = KEYS if own is None else {**KEYS, **own}
     if key not in known:
@@ -230,7 +230,7 @@ def _read(key: str, setting: Setting, own: Mapping[str, _Key] | None = None) -> 
 
 
 def _changed(
-    part: Part, keys: Mapping[str, _Key], given: Mapping[str, object], written: Settings
+    part: Part, keys: Mapping[str, _SettingKey], given: Mapping[str, object], written: Settings
 ) -> Part:
     """A part of the settings with what is given of it."""
     for key, known in keys.items():
@@ -247,7 +247,7 @@ def _placed(error: PenstockError, setting: Setting) -> PenstockError:
     return error if setting.place is None else error.at(setting.place)
 
 
-def _plain(value: Any, key: _Key) -> Plain:
+def _plain(value: Any, key: _SettingKey) -> Plain:
     if key.read is _duration_s:
         return f"{value:.6f}".rstrip("0").rstrip(".") + "s"
     if isinstance(value, float) and isinf(value):

@@ -15,7 +15,7 @@ from random import Random
 
 import numpy as np
 
-from penstock.bench.report import Case, Report, limited
+from penstock.bench.report import BenchCase, Report, limited
 from penstock.model.composition import PlanOperator, QueryPlan
 from penstock.share.at_once import AtOnce
 from penstock.share.discovery import HashRing, stream_key
@@ -64,7 +64,7 @@ def _system(seed: int) -> AtOnce:
     return AtOnce(delays_s, offered(Random(seed)), seed=seed)
 
 
-def _at_once(requests: int, say: Say) -> Case:
+def _at_once(requests: int, say: Say) -> BenchCase:
     say("requests composed at once")
     rng = Random(1)
     system = _system(1)
@@ -74,7 +74,7 @@ def _at_once(requests: int, say: Say) -> Case:
     before_s = time.process_time()
     _compose(system, plans, running, rng, requests, "r")
     per_s = requests / (time.process_time() - before_s)
-    return Case(
+    return BenchCase(
         "requests composed at once, 500 nodes", per_s, "per CPU second",
         goal=f">= {_GOAL_PER_S:g}", ok=per_s >= _GOAL_PER_S,
     )  # fmt: skip
@@ -91,7 +91,7 @@ def _compose(
             system.finish(running.popleft())
 
 
-def _one_decision(say: Say) -> Case:
+def _one_decision(say: Say) -> BenchCase:
     say("one decision against 1,000 running queries")
     rng = Random(2)
     system = _system(2)
@@ -109,7 +109,7 @@ def _one_decision(say: Say) -> Case:
     return limited(what, max(times_ms), "ms", at_most=_MOST_MS)
 
 
-def _by_messages(requests: int, say: Say) -> Case:
+def _by_messages(requests: int, say: Say) -> BenchCase:
     """The whole protocol: discovery, probes, reservations, confirmation."""
     say("requests composed by messages")
     rng = Random(3)
@@ -127,10 +127,10 @@ def _by_messages(requests: int, say: Say) -> Case:
     before_s = time.process_time()
     overlay.run()
     per_s = requests / (time.process_time() - before_s)
-    return Case("requests composed by messages, 500 nodes", per_s, "per CPU second")
+    return BenchCase("requests composed by messages, 500 nodes", per_s, "per CPU second")
 
 
-def _memory(say: Say) -> Case:
+def _memory(say: Say) -> BenchCase:
     say("memory of a registered stream")
     streams = 10_000
     ring = HashRing([f"v{at}" for at in range(NODES)])
@@ -141,4 +141,4 @@ def _memory(say: Say) -> Case:
         ring.register(name, f"v{at % NODES}")
     after, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    return Case("memory of a registered stream", (after - before) / streams, "bytes")
+    return BenchCase("memory of a registered stream", (after - before) / streams, "bytes")

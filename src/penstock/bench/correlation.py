@@ -16,7 +16,7 @@ from penstock.balance.pairwise import improved_selective_exchange, redistributio
 from penstock.balance.situation import Situation
 from penstock.bench.plain.cluster import global_plan
 from penstock.bench.plain.pairs import PairsWorld, two_way
-from penstock.bench.report import Case, Report, compared, limited
+from penstock.bench.report import BenchCase, Report, compared, limited
 from penstock.load.arrays import Floats
 from penstock.load.series import LoadSeries, load_series
 
@@ -73,7 +73,7 @@ def _warm_up() -> None:
     redistribution(situation)
 
 
-def _against_plain(sizes: tuple[int, ...], say: Say) -> list[Case]:
+def _against_plain(sizes: tuple[int, ...], say: Say) -> list[BenchCase]:
     cases = []
     for nodes in sizes:
         series = _series(nodes)
@@ -88,12 +88,12 @@ def _against_plain(sizes: tuple[int, ...], say: Say) -> list[Case]:
         cases.append(compared(f"global, {nodes} nodes: plans a second", 1 / fast, "plans/s",
                               1 / plain, at_least=goal))  # fmt: skip
         cases.append(
-            Case(f"global, {nodes} nodes: the same plan as plain", float(same), "", ok=same)
+            BenchCase(f"global, {nodes} nodes: the same plan as plain", float(same), "", ok=same)
         )
     return [*cases, _pair_case(say)]
 
 
-def _pair_case(say: Say) -> Case:
+def _pair_case(say: Say) -> BenchCase:
     """Redistribution of one pair, including the set-up of its covariances."""
     say("redistribution of one pair")
     series = _series(2)
@@ -107,7 +107,7 @@ def _pair_case(say: Say) -> Case:
     return compared("redistribution of one pair: plans a second", 1 / fast, "plans/s", 1 / plain)
 
 
-def _ladder(sizes: tuple[int, ...], say: Say) -> list[Case]:
+def _ladder(sizes: tuple[int, ...], say: Say) -> list[BenchCase]:
     cases = []
     for nodes in sizes:
         say(f"global plan for {nodes} nodes")
@@ -120,7 +120,7 @@ def _ladder(sizes: tuple[int, ...], say: Say) -> list[Case]:
     return cases
 
 
-def _pairwise(nodes: int, say: Say) -> list[Case]:
+def _pairwise(nodes: int, say: Say) -> list[BenchCase]:
     cases = []
     series = _series(nodes)
     start = np.random.default_rng(3).integers(0, nodes, series.operators)

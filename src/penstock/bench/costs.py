@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from penstock.bench.light_costs import measure_light
-from penstock.bench.report import Case, Report, limited, machine
+from penstock.bench.report import BenchCase, Report, limited, machine
 from penstock.bench.side import Side, workload
 from penstock.errors import RunError
 from penstock.load.costs import (
@@ -74,7 +74,7 @@ def costs(quick: bool, say: Callable[[str], None]) -> Report:
     return Report("costs", (*cases, *_light_cases(quick, say)))
 
 
-def _light_cases(quick: bool, say: Callable[[str], None]) -> Iterator[Case]:
+def _light_cases(quick: bool, say: Callable[[str], None]) -> Iterator[BenchCase]:
     found = measure_light(quick, say)
     for kind, cost_us in found.cost_us.items():
         yield limited(kind, cost_us, "us/row")
@@ -135,7 +135,7 @@ class _Measure:
         )
 
 
-def _cases(measure: _Measure, events: int) -> Iterator[Case]:
+def _cases(measure: _Measure, events: int) -> Iterator[BenchCase]:
     bids, joined = events * 46 // 50, events * 4 // 50
     base = measure("reading", _BASE)
     base_join = measure("reading both sides", _BASE_JOIN)
@@ -148,7 +148,7 @@ def _cases(measure: _Measure, events: int) -> Iterator[Case]:
         yield limited(kind, max(cost, 0.0), "us/row")
 
 
-def _batch_cases(measure: _Measure, folder: Path, quick: bool) -> Iterator[Case]:
+def _batch_cases(measure: _Measure, folder: Path, quick: bool) -> Iterator[BenchCase]:
     few, many = (5, 20) if quick else (10, 60)
     small = {count: workload(folder / f"small-{count}", _SMALL_EVENTS * count, count)
              for count in (few, many)}  # fmt: skip

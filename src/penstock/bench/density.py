@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.bench.density_load import LIMIT_S
-from penstock.bench.report import Case, Report, compared, limited
+from penstock.bench.report import BenchCase, Report, compared, limited
 from penstock.bench.sub_process import run_module
 from penstock.errors import RunError
 
@@ -39,7 +39,7 @@ def density(quick: bool, say: Say) -> Report:
     """CPU, memory and latency of many aggregates, beside the same as queries of their own."""
     warm_up_s, measured_s = (20.0, 10.0) if quick else (60.0, 60.0)
     counts = (24,) if quick else (1, 24, 200, 1_000)
-    cases: list[Case] = []
+    cases: list[BenchCase] = []
     for queries in counts:
         light = _measure("light", queries, warm_up_s, measured_s, say)
         cases += _light_cases(queries, light)
@@ -55,7 +55,7 @@ def density(quick: bool, say: Say) -> Report:
     return Report("density", tuple(cases))
 
 
-def _move_cases(keys: int, moves: int, say: Say) -> list[Case]:
+def _move_cases(keys: int, moves: int, say: Say) -> list[BenchCase]:
     say(f"moves with {keys:,} rows of state")
     made = _run_side("penstock.bench.light_moves", str(keys), str(moves))
     whole_s = sorted(move["whole_s"] for move in made)
@@ -68,7 +68,7 @@ def _move_cases(keys: int, moves: int, say: Say) -> list[Case]:
     ]
 
 
-def _light_cases(queries: int, used: Used) -> list[Case]:
+def _light_cases(queries: int, used: Used) -> list[BenchCase]:
     if used.p99_s is None:
         raise RunError(f"{queries} light queries gave no result while they were measured")
     named = f"{queries:,} queries"

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 
-from penstock.bench.report import Case, compared
+from penstock.bench.report import BenchCase, compared
 from penstock.device.station import HOST, Station
 
 RECEIVERS = 20
@@ -19,7 +19,7 @@ _PIECE = 1 << 20
 _GOAL_BYTES_PER_S = 100e6
 
 
-def dissemination_cases(quick: bool) -> Iterator[Case]:
+def dissemination_cases(quick: bool) -> Iterator[BenchCase]:
     """Bytes a second that all receivers together get, and the ratio to a plain loop."""
     cycles = 10 if quick else 40
     plain, ours = [], []
@@ -29,8 +29,8 @@ def dissemination_cases(quick: bool) -> Iterator[Case]:
     name = f"disseminator, {RECEIVERS} receivers"
     rate = max(ours)
     is_fast = rate >= _GOAL_BYTES_PER_S
-    yield Case(f"{name}: bytes sent", rate / 1e6, "MB/s", goal=">= 100", ok=is_fast)
-    yield Case(f"{name}: the broadcast itself", rate / RECEIVERS / 1e6, "MB/s")
+    yield BenchCase(f"{name}: bytes sent", rate / 1e6, "MB/s", goal=">= 100", ok=is_fast)
+    yield BenchCase(f"{name}: the broadcast itself", rate / RECEIVERS / 1e6, "MB/s")
     yield compared(
         f"{name}, beside a plain sendall loop", rate / 1e6, "MB/s", max(plain) / 1e6, at_least=0.5
     )

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from penstock.bench.processes import own_bytes, resident_bytes, total
-from penstock.bench.report import Case, limited
+from penstock.bench.report import BenchCase, limited
 from penstock.errors import RunError
 
 _GIBIBYTE = 1 << 30
@@ -20,7 +20,7 @@ _BETWEEN_LOOKS_S = 0.1
 FLAGSHIP = Path(__file__).parents[3] / "examples" / "ami" / "ami.yaml"
 
 
-def flagship_cases(say: Callable[[str], None]) -> list[Case]:
+def flagship_cases(say: Callable[[str], None]) -> list[BenchCase]:
     """Runs the flagship as a user does and watches it from outside."""
     if not FLAGSHIP.exists():
         return []
@@ -31,7 +31,7 @@ def flagship_cases(say: Callable[[str], None]) -> list[Case]:
         return _watched(folder)
 
 
-def _watched(folder: Path) -> list[Case]:
+def _watched(folder: Path) -> list[BenchCase]:
     command = [sys.executable, "-m", "penstock", "run", str(folder / FLAGSHIP.name), "--no-live"]
     started_s = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)

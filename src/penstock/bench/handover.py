@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-from penstock.bench.report import Case, Report, compared
+from penstock.bench.report import BenchCase, Report, compared
 from penstock.channels.channel import Channel
 from penstock.errors import RunError
 from penstock.studies.live_system import READER, LiveSystem, live_system
@@ -30,7 +30,7 @@ def handover(quick: bool, say: Say) -> Report:
     moves = 2 if quick else 20
     round_s = _QUICK_ROUND_S if quick else _ROUND_S
     sizes = list(_SIZES)[:1] if quick else list(_SIZES)
-    cases: list[Case] = []
+    cases: list[BenchCase] = []
     for keys in sizes:
         say(f"stock Spark, {keys:,} keys…")
         stock = _stock_gaps(keys, moves, round_s)
@@ -41,12 +41,12 @@ def handover(quick: bool, say: Say) -> Report:
     return Report("handover", tuple(cases))
 
 
-def _compared(keys: int, ours: list[float], stock: list[float]) -> Iterator[Case]:
+def _compared(keys: int, ours: list[float], stock: list[float]) -> Iterator[BenchCase]:
     for name, of in (("p50", statistics.median), ("p99", max)):
         case = compared(f"{keys:,} keys, pause {name}", of(ours), "s", of(stock), at_most=0.5)
         limit_s = _SIZES[keys]
         within = case.value <= limit_s
-        yield Case(
+        yield BenchCase(
             case.case,
             round(case.value, 3),
             "s",

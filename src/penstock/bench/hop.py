@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from penstock.bench.costs import keep_costs
-from penstock.bench.report import Case, Report, compared, limited, machine
+from penstock.bench.report import BenchCase, Report, compared, limited, machine
 from penstock.load.costs import TRANSFER, measured_costs
 from penstock.studies.live_system import LiveSystem, Watched, live_system
 
@@ -49,22 +49,22 @@ def hop(quick: bool, say: Say) -> Report:
     return report
 
 
-def _throughput(runs: dict[str, list[Run]]) -> list[Case]:
+def _throughput(runs: dict[str, list[Run]]) -> list[BenchCase]:
     found = {name: statistics.median(run.rows_per_s for run in of) for name, of in runs.items()}
     return _beside("throughput", found, "rows/s")
 
 
-def _latency(latencies_s: dict[str, float]) -> list[Case]:
+def _latency(latencies_s: dict[str, float]) -> list[BenchCase]:
     return _beside("latency p50", latencies_s, "s")
 
 
-def _beside(what: str, found: dict[str, float], unit: str) -> list[Case]:
+def _beside(what: str, found: dict[str, float], unit: str) -> list[BenchCase]:
     alone = found[_ALONE]
     rest = [compared(f"{what}, {layout}", found[layout], unit, alone) for layout in LAYOUTS[1:]]
     return [limited(f"{what}, {_ALONE}", alone, unit), *rest]
 
 
-def _work(runs: dict[str, list[Run]]) -> list[Case]:
+def _work(runs: dict[str, list[Run]]) -> list[BenchCase]:
     cost_us = {name: statistics.median(run.cost_us for run in of) for name, of in runs.items()}
     return [
         limited("hop", max(0.0, cost_us[_TOGETHER] - cost_us[_ALONE]), "us/row"),

@@ -17,7 +17,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from penstock.bench.join_kernel import JoinCase
-from penstock.bench.report import Case, Report, compared, equal, limited
+from penstock.bench.report import BenchCase, Report, compared, equal, limited
 from penstock.bench.side import Answer, Side
 
 Say = Callable[[str], None]
@@ -46,7 +46,7 @@ def cases(quick: bool) -> tuple[JoinCase, ...]:
 
 def join(quick: bool, say: Say) -> Report:
     """Rows a second, what is held, and how batch times develop, beside Spark's own join."""
-    found: list[Case] = []
+    found: list[BenchCase] = []
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as name, ExitStack() as stack:
         folder = Path(name)
         sides = {
@@ -61,7 +61,9 @@ def join(quick: bool, say: Say) -> Report:
     return Report("join", tuple(found))
 
 
-def _measured(sides: dict[str, Side], case: JoinCase, folder: Path, say: Say) -> Iterator[Case]:
+def _measured(
+    sides: dict[str, Side], case: JoinCase, folder: Path, say: Say
+) -> Iterator[BenchCase]:
     answers: dict[str, Answer] = {}
     for name, side in sides.items():
         say(f"{case.name}: {name}")
@@ -79,7 +81,7 @@ def _ask(side: Side, case: JoinCase, folder: Path) -> Answer:
     return side.ask({"path": str(path), "window_s": case.window_s, "batch_rows": case.batch_rows})
 
 
-def compared_cases(case: JoinCase, answers: dict[str, Answer]) -> Iterator[Case]:
+def compared_cases(case: JoinCase, answers: dict[str, Answer]) -> Iterator[BenchCase]:
     """The figures of a case, from what each side says."""
     ours = answers["ours"]
     for name, goal in _GOALS.items():

@@ -19,7 +19,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.bench.report import Case, Report, compared, limited
+from penstock.bench.report import BenchCase, Report, compared, limited
 from penstock.feeds.skewed_keys import SkewedKeys
 from penstock.kernels.window_join import (
     JoinOffset,
@@ -93,7 +93,7 @@ class JoinResult:
 def join_kernel(quick: bool, say: Say) -> Report:
     """Rows a second for windows and batches of several sizes, beside pandas and DuckDB."""
     scale = 4 if quick else 1
-    cases: list[Case] = []
+    cases: list[BenchCase] = []
     say("compiling")
     kernel_join(JoinCase(1_000, 1, 0.6, 400, 4_000))
     for b in (0.5, 0.7) if quick else (0.5, 0.6, 0.7):
@@ -106,7 +106,7 @@ def join_kernel(quick: bool, say: Say) -> Report:
     return Report("join-kernel", tuple(cases))
 
 
-def _measured(case: JoinCase, say: Say) -> list[Case]:
+def _measured(case: JoinCase, say: Say) -> list[BenchCase]:
     say(case.name)
     ours = kernel_join(case)
     last = kernel_join(case, only_last=_PEER_BATCHES)
@@ -120,7 +120,7 @@ def _measured(case: JoinCase, say: Say) -> list[Case]:
                      at_least=2)
         )  # fmt: skip
         if not same:
-            found.append(Case(f"{case.name}: the same pairs as {name}", 0.0, "", ok=False))
+            found.append(BenchCase(f"{case.name}: the same pairs as {name}", 0.0, "", ok=False))
     return found
 
 
@@ -131,7 +131,7 @@ def _peers() -> dict[str, Callable[[JoinCase], JoinResult]]:
     return peers
 
 
-def _on_disk(case: JoinCase, say: Say) -> Case:
+def _on_disk(case: JoinCase, say: Say) -> BenchCase:
     """The same with runs in files: written, sealed, mapped, verified."""
     say(f"{case.name}: runs in files")
     plain = kernel_join(case)

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from penstock.bench.report import Case, Report, limited
+from penstock.bench.report import BenchCase, Report, limited
 from penstock.channels.channel import Channel
 from penstock.control.answer_models import MoveAnswer
 from penstock.control.client import await_that
@@ -46,7 +46,7 @@ _SIDES = (("calls", "ts"), ("taps", "at"))
 def join_moves(quick: bool, say: Say) -> Report:
     """Moves of a group there and back, with windows of a minute and of ten."""
     rows, moves = (50_000, 2) if quick else (1_000_000, 30)
-    cases: list[Case] = []
+    cases: list[BenchCase] = []
     median_s: list[float] = []
     for window_s in (60, 600):
         say(f"a window of {window_s} s")
@@ -111,7 +111,7 @@ def longest_gap_s(times: Sequence[float], began_s: float, ended_s: float) -> flo
     return max(gaps, default=0.0)
 
 
-def _cases(window: str, seen: Heard, pauses: list[float]) -> Iterator[Case]:
+def _cases(window: str, seen: Heard, pauses: list[float]) -> Iterator[BenchCase]:
     yield limited(f"{window}, pause p50", round(statistics.median(pauses), 3), "s", _P50_S)
     yield limited(f"{window}, pause p99", round(max(pauses), 3), "s", _P99_S)
     told = [move.told_s for move in seen.moves if move.told_s is not None]
@@ -123,7 +123,7 @@ def _cases(window: str, seen: Heard, pauses: list[float]) -> Iterator[Case]:
     meanwhile = [seen.others_gap_s(move.began_s, move.ended_s) for move in seen.moves]
     resting = statistics.median(seen.resting_gaps_s())
     ratio = statistics.median(meanwhile) / max(1e-9, resting)
-    yield Case(
+    yield BenchCase(
         f"{window}, others' longest gap",
         round(statistics.median(meanwhile), 3),
         "s",

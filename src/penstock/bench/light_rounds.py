@@ -37,7 +37,7 @@ _PATIENCE_S = 120.0
 _BEGIN_US = 1_800_000_000_000_000
 
 
-class Rounds:
+class LightRounds:
     """Some members on a node, to whom rounds are given one by one."""
 
     def __init__(self, node: Node, writer: Writer, members: int, rows: int) -> None:
@@ -68,7 +68,7 @@ class Rounds:
 
 
 @contextmanager
-def rounds_of(members: int, rows: int, folder: Path) -> Iterator[Rounds]:
+def rounds_of(members: int, rows: int, folder: Path) -> Iterator[LightRounds]:
     """A node with so many members, whose rounds get so many rows each."""
     session = start_session("rounds", _OPTIONS, folder / "spark.log")
     state = StateFolder(folder / "state")
@@ -81,7 +81,7 @@ def rounds_of(members: int, rows: int, folder: Path) -> Iterator[Rounds]:
         node.start_fragment(queried, replace(fragment, is_read=True), 1)
     try:
         writer = Writer(state.channel("readings"), 1, _RETAINED_ROWS)
-        yield Rounds(node, writer, members, rows)
+        yield LightRounds(node, writer, members, rows)
     finally:
         node.stop()
 

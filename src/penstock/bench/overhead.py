@@ -17,7 +17,7 @@ from pathlib import Path
 
 from penstock.bench.flagship import flagship_cases
 from penstock.bench.peers.workload import Workload
-from penstock.bench.report import Case, Report, compared, equal
+from penstock.bench.report import BenchCase, Report, compared, equal
 from penstock.bench.side import Answer, Side, workload
 
 PIPELINES = (
@@ -62,7 +62,7 @@ def overhead(quick: bool, say: Say) -> Report:
 
 def _throughput(
     ours: Side, stock: Side, path: Path, events: int, files: int, rounds: int, quick: bool, say: Say
-) -> Iterator[Case]:
+) -> Iterator[BenchCase]:
     for pipeline in PIPELINES[:1] if quick else PIPELINES:
         answers: dict[str, list[Answer]] = {"ours": [], "stock": []}
         for number in range(rounds + 1):
@@ -74,7 +74,9 @@ def _throughput(
         yield from throughput_cases(pipeline, mine, theirs, Workload(path, events, files))
 
 
-def throughput_cases(pipeline: str, mine: Answer, theirs: Answer, load: Workload) -> Iterator[Case]:
+def throughput_cases(
+    pipeline: str, mine: Answer, theirs: Answer, load: Workload
+) -> Iterator[BenchCase]:
     """Rows a second, and whether both sides have done the same: as many batches, as many rows.
 
     A join is counted by the rows it gives, everything else by those it reads.
@@ -101,7 +103,7 @@ def _middle(answers: list[Answer]) -> Answer:
 
 def _small_batches(
     ours: Side, stock: Side, path: Path, batches: int, rounds: int, quick: bool, say: Say
-) -> Iterator[Case]:
+) -> Iterator[BenchCase]:
     for pipeline, case in list(_SMALL.items())[-1 if quick else 0 :]:
         measured: dict[str, list[Answer]] = {"ours": [], "stock": []}
         for number in range(rounds + 1):

@@ -16,7 +16,7 @@ from functools import partial
 import numpy as np
 
 from penstock.bench.plain_rod import plain_rod
-from penstock.bench.report import Case, Report, compared, limited
+from penstock.bench.report import BenchCase, Report, compared, limited
 from penstock.load.arrays import Ints
 from penstock.load.feasible import weights
 from penstock.load.linear import Arcs
@@ -38,7 +38,7 @@ def placement(quick: bool, say: Callable[[str], None]) -> Report:
     return Report("placement", tuple(_cases(quick, say)))
 
 
-def _cases(quick: bool, say: Callable[[str], None]) -> Iterator[Case]:
+def _cases(quick: bool, say: Callable[[str], None]) -> Iterator[BenchCase]:
     rod(chains(100, 10))
     say("a large network")
     yield from _large()
@@ -53,7 +53,7 @@ def _cases(quick: bool, say: Callable[[str], None]) -> Iterator[Case]:
     yield from _search()
 
 
-def _large() -> Iterator[Case]:
+def _large() -> Iterator[BenchCase]:
     problem = chains(*LARGE)
     name = f"ROD, {LARGE[0]:,} x {LARGE[1]:,} x {INPUTS}"
     yield compared(
@@ -87,7 +87,7 @@ def _planned_peak() -> float:
     return peak * (1 if sys.platform == "darwin" else 1024) / _GIB
 
 
-def _ladder(steps: tuple[tuple[int, int], ...], say: Callable[[str], None]) -> Iterator[Case]:
+def _ladder(steps: tuple[tuple[int, int], ...], say: Callable[[str], None]) -> Iterator[BenchCase]:
     """Time per unit, node and variable: the same at every size if growth is what it should be."""
     first = 0.0
     for units, nodes in steps:
@@ -100,7 +100,7 @@ def _ladder(steps: tuple[tuple[int, int], ...], say: Callable[[str], None]) -> I
         yield compared(name, each, "ns", first, at_most=3)
 
 
-def _volume() -> Iterator[Case]:
+def _volume() -> Iterator[BenchCase]:
     """A plan of 100 nodes and 5 inputs, to 1 % of its volume."""
     problem = chains(500, 100)
     rows = weights(problem, rod(problem))
@@ -122,7 +122,7 @@ def _volume() -> Iterator[Case]:
     yield limited(f"{name}: the next plan", 1e3 * again, "ms", at_most=100)
 
 
-def _search() -> Iterator[Case]:
+def _search() -> Iterator[BenchCase]:
     problem = chains(100, 10)
     rng = np.random.default_rng(0)
     plan: Ints = LocalSearch().place(problem, rng)

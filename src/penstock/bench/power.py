@@ -15,7 +15,7 @@ import numpy as np
 from penstock.bench.dissemination import dissemination_cases
 from penstock.bench.placement import best_s
 from penstock.bench.plain.cuts import PlainCuts
-from penstock.bench.report import Case, Report, compared, limited
+from penstock.bench.report import BenchCase, Report, compared, limited
 from penstock.model.devices import ORGANISATIONS, SORTED, WEIGHTED, Broadcast, DeviceProfile
 from penstock.power.bose import bose
 from penstock.power.cuts import cut_table
@@ -31,7 +31,7 @@ def power(quick: bool, say: Callable[[str], None]) -> Report:
     return Report("power", tuple(_cases(quick, say)))
 
 
-def _cases(quick: bool, say: Callable[[str], None]) -> Iterator[Case]:
+def _cases(quick: bool, say: Callable[[str], None]) -> Iterator[BenchCase]:
     bose(cut_table(chains(*PLAIN, SORTED)))
     for organisation in ORGANISATIONS:
         say(f"{organisation} broadcast")
@@ -46,7 +46,7 @@ def _cases(quick: bool, say: Callable[[str], None]) -> Iterator[Case]:
     yield from dissemination_cases(quick)
 
 
-def _against_plain(size: tuple[int, int]) -> Case:
+def _against_plain(size: tuple[int, int]) -> BenchCase:
     problem = chains(*size, SORTED)
     table, plain = cut_table(problem), PlainCuts(problem)
     assert table.cut_numbers(bose(table)).tolist() == plain.bose()
@@ -54,7 +54,7 @@ def _against_plain(size: tuple[int, int]) -> Case:
     return compared(name, best_s(plain.bose, 1), "s", best_s(lambda: bose(table), 5), at_least=50)
 
 
-def _large() -> Iterator[Case]:
+def _large() -> Iterator[BenchCase]:
     queries, levels = LARGE
     problem = chains(queries, levels, SORTED)
     table = cut_table(problem)

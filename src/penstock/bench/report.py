@@ -9,7 +9,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Case:
+class BenchCase:
     """One measured figure; ``ratio`` is value over baseline, ``ok`` whether the goal is met.
 
     A figure without a goal is reported only, and is always ok.
@@ -29,7 +29,7 @@ class Report:
     """The cases of one benchmark and the machine they were measured on."""
 
     bench: str
-    cases: tuple[Case, ...]
+    cases: tuple[BenchCase, ...]
     machine: str = field(default_factory=lambda: machine())
 
     @property
@@ -53,7 +53,7 @@ def compared(
     baseline: float,
     at_least: float | None = None,
     at_most: float | None = None,
-) -> Case:
+) -> BenchCase:
     """A figure beside its peer's, with the ratio the goal asks for.
 
     >>> compared("filter", 190.0, "rows/s", 200.0, at_least=0.95).ok
@@ -61,13 +61,13 @@ def compared(
     """
     ratio = value / baseline if baseline else float("inf")
     if at_least is not None:
-        return Case(case, value, unit, baseline, ratio, f">= {at_least:g}", ratio >= at_least)
+        return BenchCase(case, value, unit, baseline, ratio, f">= {at_least:g}", ratio >= at_least)
     if at_most is not None:
-        return Case(case, value, unit, baseline, ratio, f"<= {at_most:g}", ratio <= at_most)
-    return Case(case, value, unit, baseline, ratio)
+        return BenchCase(case, value, unit, baseline, ratio, f"<= {at_most:g}", ratio <= at_most)
+    return BenchCase(case, value, unit, baseline, ratio)
 
 
-def equal(case: str, value: float, unit: str, baseline: float) -> Case:
+def equal(case: str, value: float, unit: str, baseline: float) -> BenchCase:
     """A figure that must be that of its peer, or the two cannot be compared.
 
     >>> equal("batches", 16, "batches", 15).ok
@@ -77,11 +77,11 @@ def equal(case: str, value: float, unit: str, baseline: float) -> Case:
     return replace(found, goal="= 1", ok=value == baseline)
 
 
-def limited(case: str, value: float, unit: str, at_most: float | None = None) -> Case:
+def limited(case: str, value: float, unit: str, at_most: float | None = None) -> BenchCase:
     """A figure with an upper limit, or with none."""
     if at_most is None:
-        return Case(case, value, unit)
-    return Case(case, value, unit, goal=f"<= {at_most:g}", ok=value <= at_most)
+        return BenchCase(case, value, unit)
+    return BenchCase(case, value, unit, goal=f"<= {at_most:g}", ok=value <= at_most)
 
 
 def machine() -> str:

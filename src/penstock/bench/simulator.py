@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from penstock.bench.report import Case, Report, compared, limited
+from penstock.bench.report import BenchCase, Report, compared, limited
 from penstock.bench.simpy_peer import simpy_run
 from penstock.model.abstract import AbstractInput, AbstractNetwork, AbstractNode, AbstractOperator
 from penstock.sim.arrivals import Arrivals, Recorded, Steady
@@ -59,7 +59,7 @@ def _run(
     return simulation, time.process_time() - began
 
 
-def _against_simpy(until_s: float, say: Say) -> list[Case]:
+def _against_simpy(until_s: float, say: Say) -> list[BenchCase]:
     network = _chains(20, 20)
     rng = np.random.default_rng(4)
     times = {input_.name: _poisson(70.0, until_s, rng) for input_ in network.inputs}
@@ -80,7 +80,7 @@ def _against_simpy(until_s: float, say: Say) -> list[Case]:
     return [
         compared("20 nodes, 200 operators, against SimPy", events / min(ours), "events/s",
                  events / min(theirs), at_least=20),
-        Case("the same results as SimPy", float(same), "", ok=same),
+        BenchCase("the same results as SimPy", float(same), "", ok=same),
     ]  # fmt: skip
 
 
@@ -90,7 +90,7 @@ def _poisson(rate: float, until_s: float, rng: np.random.Generator) -> np.ndarra
     return times[times < until_s]
 
 
-def _events_per_s(until_s: float, say: Say) -> list[Case]:
+def _events_per_s(until_s: float, say: Say) -> list[BenchCase]:
     cases = []
     for name, network, rate, longer in (
         ("one queue", _single(), 700.0, 20.0),
@@ -113,7 +113,7 @@ def _single() -> AbstractNetwork:
     )
 
 
-def _memory(until_s: float, say: Say) -> Case:
+def _memory(until_s: float, say: Say) -> BenchCase:
     """How much more memory a hundred times the simulated time takes."""
     say("memory over simulated time")
     network = _chains(5, 5)

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from penstock.bench.processes import processor_s, resident_bytes, total
-from penstock.bench.report import Case, Report, compared, limited
+from penstock.bench.report import BenchCase, Report, compared, limited
 from penstock.channels.channel import Channel
 from penstock.channels.layout import StateLayout
 from penstock.studies.live_system import READER, LiveSystem, live_system
@@ -65,7 +65,7 @@ def steadiness(quick: bool, say: Say) -> Report:
     return Report("steadiness", (*idle, *grown(looks)))
 
 
-def grown(looks: list[Holding]) -> Iterator[Case]:
+def grown(looks: list[Holding]) -> Iterator[BenchCase]:
     """The mean of every quantity over the last quarter beside that over the second."""
     quarter = len(looks) // 4
     early, late = looks[quarter : 2 * quarter], looks[-quarter:]
@@ -84,7 +84,7 @@ def grown(looks: list[Holding]) -> Iterator[Case]:
         )
 
 
-def _idle(live: LiveSystem, seconds: float) -> Iterator[Case]:
+def _idle(live: LiveSystem, seconds: float) -> Iterator[BenchCase]:
     # What starting left to do is done by then.
     time.sleep(seconds)
     pid = _pid(live)

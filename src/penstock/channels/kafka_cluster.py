@@ -26,7 +26,7 @@ Made = TypeVar("Made", Consumer, Producer)
 
 
 @dataclass(frozen=True)
-class Cluster:
+class KafkaCluster:
     """The brokers by their addresses; ``client`` is a file of settings for whoever connects.
 
     A file, because it holds passwords: what is said about a deployment, and kept of it, names it.

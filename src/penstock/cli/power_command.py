@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from penstock.power.plan import Comparison
+    from penstock.power.plan import PlanComparison
     from penstock.power.problem import PowerProblem
 
 POWER_EXAMPLES = """\
@@ -90,7 +90,7 @@ def _problem(file: Path, tables: list[str]) -> PowerProblem:
     return measured_problem(read_deployment(file), dict(map(own_table, tables)))
 
 
-def plans_record(found: Comparison) -> dict[str, object]:
+def plans_record(found: PlanComparison) -> dict[str, object]:
     """The stable form that ``--json`` prints; joules of one cycle."""
     return {
         "plans": [

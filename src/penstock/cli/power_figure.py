@@ -8,7 +8,7 @@ from typing import Any
 from penstock.cli.canvas import canvas_for
 from penstock.power.cuts import CutTable
 from penstock.power.energy import air_order, index_bytes
-from penstock.power.plan import Comparison, PowerPlan
+from penstock.power.plan import PlanComparison, PowerPlan
 
 _TUNING, _PROCESSING, _INDEX = "#0072B2", "#E69F00", "#555555"
 _SHADES = ("#56B4E9", "#BBDFF5")
@@ -17,7 +17,7 @@ _LABEL_SHARE = 0.012
 """Part of the width that a letter takes; narrower results go without their name."""
 
 
-def draw_power(found: Comparison, chosen: PowerPlan, path: Path) -> None:
+def draw_power(found: PlanComparison, chosen: PowerPlan, path: Path) -> None:
     """Draws both panels; algorithms are in the order of their energy, the least on top."""
     plans = found.best_first[::-1]
     with canvas_for(path, (7.6, 1.6 + 0.62 * len(plans)), font_size=8) as canvas:

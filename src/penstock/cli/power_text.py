@@ -9,13 +9,13 @@ from dataclasses import replace
 from penstock.app.words import counted, span
 from penstock.model.devices import ORGANISATIONS
 from penstock.power.energy import DeviceUse, air_order, device_uses, heard_bytes
-from penstock.power.plan import SERVER_OPS, Comparison, PowerPlan, plan_by
+from penstock.power.plan import SERVER_OPS, PlanComparison, PowerPlan, plan_by
 from penstock.power.problem import ChainQuery, PowerProblem
 
 _MOST_LINES = 40
 
 
-def power_lines(problem: PowerProblem, found: Comparison, chosen: PowerPlan) -> list[str]:
+def power_lines(problem: PowerProblem, found: PlanComparison, chosen: PowerPlan) -> list[str]:
     """The plans as a table, what it means, the cuts and batteries of one plan, and notes."""
     uses = device_uses(problem, found.table, chosen.entries)
     return [
@@ -41,7 +41,7 @@ def _head(problem: PowerProblem) -> str:
     )
 
 
-def _algorithms(problem: PowerProblem, found: Comparison, chosen: PowerPlan) -> list[str]:
+def _algorithms(problem: PowerProblem, found: PlanComparison, chosen: PowerPlan) -> list[str]:
     rows = [("algorithm", "energy", "tuning", "processing", "over the bound", "cycle", "battery")]
     for plan in found.best_first:
         rows.append(
@@ -94,7 +94,7 @@ def _lives(problem: PowerProblem, uses: Mapping[str, DeviceUse]) -> list[tuple[s
     return sorted(lives, key=lambda pair: pair[1])
 
 
-def _meaning(found: Comparison, chosen: PowerPlan) -> str:
+def _meaning(found: PlanComparison, chosen: PowerPlan) -> str:
     everything = found.plan_of(SERVER_OPS).energy.total_j
     own, bound = chosen.energy.total_j, found.lower_bound_j
     gap = f"no plan needs less than {100 * bound / own:.1f} % of that" if own > 0 else "none needed"
@@ -110,7 +110,7 @@ def _meaning(found: Comparison, chosen: PowerPlan) -> str:
     )
 
 
-def _queries(problem: PowerProblem, found: Comparison, chosen: PowerPlan) -> list[str]:
+def _queries(problem: PowerProblem, found: PlanComparison, chosen: PowerPlan) -> list[str]:
     """Where every query is cut, in the order in which results are on the air."""
     heard = heard_bytes(found.table, chosen.entries)
     rows = [("query", "server", "device", "result", "heard", "ships")]
@@ -138,7 +138,7 @@ def _queries(problem: PowerProblem, found: Comparison, chosen: PowerPlan) -> lis
     ]
 
 
-def _order(found: Comparison, chosen: PowerPlan) -> list[int]:
+def _order(found: PlanComparison, chosen: PowerPlan) -> list[int]:
     return [int(at) for at in air_order(found.table, chosen.entries)]
 
 
@@ -158,7 +158,7 @@ def _batteries(problem: PowerProblem, uses: Mapping[str, DeviceUse]) -> list[str
 
 
 def _notes(
-    problem: PowerProblem, found: Comparison, chosen: PowerPlan, uses: Mapping[str, DeviceUse]
+    problem: PowerProblem, found: PlanComparison, chosen: PowerPlan, uses: Mapping[str, DeviceUse]
 ) -> Iterator[str]:
     cycle_s = problem.broadcast.cycle_s
     airtime_s = chosen.cycle_bytes / problem.broadcast.bandwidth_per_s
@@ -182,7 +182,7 @@ def _times(ratio: float) -> str:
 
 
 def _other_organisations(
-    problem: PowerProblem, found: Comparison, chosen: PowerPlan
+    problem: PowerProblem, found: PlanComparison, chosen: PowerPlan
 ) -> Iterator[str]:
     """What the same algorithm would need with another arrangement, if that is less."""
     now_j = chosen.energy.total_j

@@ -478,7 +478,7 @@ class KeptAnswer(ApiModel):
     oldest: int
 
 
-class Done(ApiModel):
+class DoneAnswer(ApiModel):
     """It was done; there is nothing else to say."""
 
 

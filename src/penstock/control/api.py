@@ -22,7 +22,7 @@ from penstock.control.answer_models import (
     MOST,
     BalanceAnswer,
     BalanceRequest,
-    Done,
+    DoneAnswer,
     DroppedAnswer,
     FragmentAnswer,
     FragmentMove,
@@ -332,9 +332,9 @@ def _add_results(app: FastAPI, controller: Controller) -> None:
         return KeptAnswer(oldest=channel.oldest())
 
     @app.delete("/api/streams/{name}/readers/{reader}", summary="Keep nothing for it any more")
-    def forget(name: str, reader: str) -> Done:
+    def forget(name: str, reader: str) -> DoneAnswer:
         controller.channel(_stream(controller, name)).forget(_reader(reader))
-        return Done()
+        return DoneAnswer()
 
 
 def _stream(controller: Controller, name: str) -> str:
@@ -425,6 +425,6 @@ def _add_acting(
         return [MoveAnswer.of(move) for move in begun]
 
     @app.post("/api/down", status_code=202, summary="Stop the nodes and the controller")
-    def down() -> Done:
+    def down() -> DoneAnswer:
         on_down()
-        return Done()
+        return DoneAnswer()

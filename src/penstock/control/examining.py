@@ -21,8 +21,8 @@ from penstock.share.impact import (
     Impact,
     MeasuredFragment,
     MeasuredNode,
+    MeasuredSystem,
     NewWork,
-    Situation,
     chosen,
     what_would_help,
 )
@@ -97,7 +97,7 @@ def _situation(
     series: Mapping[str, Sequence[NodeSample]],
     records: Mapping[str, UnitRecord],
     names: Mapping[int, str],
-) -> Situation:
+) -> MeasuredSystem:
     found = []
     for unit in system.units.values():
         record = records.get(unit.name)
@@ -107,7 +107,7 @@ def _situation(
             continue
         status = _status(unit.name, record, series)
         found.append(_fragment(system, unit, record.node, status, names))
-    return Situation(tuple(_node(node, series[node.name]) for node in nodes), tuple(found))
+    return MeasuredSystem(tuple(_node(node, series[node.name]) for node in nodes), tuple(found))
 
 
 def _node(node: NodeRecord, samples: Sequence[NodeSample]) -> MeasuredNode:

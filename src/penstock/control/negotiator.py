@@ -30,7 +30,7 @@ from penstock.balance.hierarchy.settings import HierarchySettings
 from penstock.balance.hierarchy.state import NegotiatingNode
 from penstock.control.hand_over_rules import HandOver
 from penstock.control.negotiation_story import NegotiationRecord, StoryTeller
-from penstock.control.tree_situation import Situation, look_around
+from penstock.control.tree_situation import TreeSituation, look_around
 from penstock.model.protocol import Tick
 
 _TO_RECORD_S = 1.0
@@ -136,7 +136,7 @@ class Negotiator:
     settings: HierarchySettings
     rng: np.random.Generator
     incarnation: int
-    situation: Situation
+    situation: TreeSituation
     now_s: float
     promised: dict[str, float] = field(default_factory=dict)
     _steps: dict[int, _Step] = field(default_factory=dict)
@@ -168,7 +168,7 @@ class Negotiator:
         """Whether a negotiation or a change of owner is under way."""
         return self.state.negotiation is not None or bool(self._steps)
 
-    def observe(self, situation: Situation, now_s: float) -> list[TreeInstruction]:
+    def observe(self, situation: TreeSituation, now_s: float) -> list[TreeInstruction]:
         """The node has read the catalog, or measured itself."""
         self._out = []
         self.situation = situation

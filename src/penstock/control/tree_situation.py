@@ -22,7 +22,7 @@ _BESIDES = "\0besides"
 
 
 @dataclass(frozen=True)
-class Situation:
+class TreeSituation:
     """The records that a node has read, and what it has measured, at one time.
 
     ``life`` is its own, empty while it has no lease. ``bound`` are units that may not be handed on
@@ -57,7 +57,7 @@ class Situation:
         return unit in self.units and self.units[unit].node == node
 
 
-def may_be_given(unit: UnitRecord, situation: Situation) -> bool:
+def may_be_given(unit: UnitRecord, situation: TreeSituation) -> bool:
     """Whether a unit of a node may be handed to a neighbour as it is now."""
     if unit.kind != "fragment" or not unit.is_up or unit.has_said("finished") or unit.is_dropped:
         return False
@@ -67,7 +67,7 @@ def may_be_given(unit: UnitRecord, situation: Situation) -> bool:
 
 
 def look_around(
-    situation: Situation, settings: HierarchySettings, promised: Mapping[str, float]
+    situation: TreeSituation, settings: HierarchySettings, promised: Mapping[str, float]
 ) -> LocalView:
     """The protocol's view of a node: utilisation, operators, and what may leave it.
 
@@ -93,7 +93,7 @@ def look_around(
 
 
 def _transfers(
-    situation: Situation, settings: HierarchySettings, mine: list[UnitRecord]
+    situation: TreeSituation, settings: HierarchySettings, mine: list[UnitRecord]
 ) -> tuple[Transfer, ...]:
     """What may move to a neighbour that is there: nothing in it is bound to the node."""
     network = _own_network(situation, mine)
@@ -109,7 +109,7 @@ def _transfers(
     )
 
 
-def _own_network(situation: Situation, mine: list[UnitRecord]) -> TreeNetwork | None:
+def _own_network(situation: TreeSituation, mine: list[UnitRecord]) -> TreeNetwork | None:
     """The node's own fragments, and where their inputs come from; None if there are none.
 
     One whose input does not pass here, while that is being mended, is left out, with its readers.

@@ -39,7 +39,7 @@ from penstock.control.negotiator import (
 from penstock.control.recorded_plans import recorded_system
 from penstock.control.records import BalanceRecord, NodeRecord, Submission
 from penstock.control.system_balance import balance_settings, read_balance
-from penstock.control.tree_situation import Situation
+from penstock.control.tree_situation import TreeSituation
 from penstock.control.tree_sizes import SizeMeter
 from penstock.errors import PenstockError
 from penstock.model.measurements import NodeSample
@@ -172,7 +172,7 @@ class TreeTalk:
             return
         self._observe(settings, situation)
 
-    def _observe(self, settings: LiveHierarchy, situation: Situation) -> None:
+    def _observe(self, settings: LiveHierarchy, situation: TreeSituation) -> None:
         as_whom = situation.life, settings, situation.tree.parents
         if self._negotiator is None or as_whom != self._negotiates_as:
             self._stop_negotiating("it is balanced in another way now")
@@ -194,7 +194,7 @@ class TreeTalk:
             self._do(self._negotiator.give_up(why))
         self._negotiator = self._negotiates_as = None
 
-    def _situation(self, settings: LiveHierarchy) -> Situation | None:
+    def _situation(self, settings: LiveHierarchy) -> TreeSituation | None:
         nodes = self._catalog.nodes()
         self._wire(nodes)
         own = next((node for node in nodes if node.name == self._node), None)
@@ -204,7 +204,7 @@ class TreeTalk:
         if own.incarnation != self._life:
             return None
         window_s = max(_LEAST_WINDOW_S, settings.protocol.period_s)
-        return Situation(
+        return TreeSituation(
             self._node,
             self._life,
             self._wiring,

@@ -50,7 +50,7 @@ class GraphUnit(ApiModel):
     operators: list[OperatorPart]
 
 
-class Column(ApiModel):
+class StreamColumn(ApiModel):
     """A column of a stream."""
 
     name: str
@@ -73,7 +73,7 @@ class StreamAnswer(ApiModel):
     name: str
     kind: str
     submission: str
-    columns: list[Column]
+    columns: list[StreamColumn]
     event_time: str | None
     made_by: str
     read_by: list[str]
@@ -190,7 +190,7 @@ def _stream(
         name=stream.name,
         kind="stream" if maker.fragment is None else "result",
         submission=submission,
-        columns=[Column(name=one.name, type=str(one.type)) for one in stream.shape.schema],
+        columns=[StreamColumn(name=one.name, type=str(one.type)) for one in stream.shape.schema],
         event_time=stream.shape.event_time,
         made_by=maker.name,
         read_by=readers,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from penstock.device.steps import Step, step_of
+from penstock.device.steps import DeviceStep, step_of
 from penstock.errors import InputError
 from penstock.model.devices import DeviceQuery, GivenCost
 from penstock.model.network import Network
@@ -38,7 +38,7 @@ class Chain:
     source: str
     source_shape: Shape
     operators: tuple[Operator, ...]
-    steps: tuple[Step | InputError, ...]
+    steps: tuple[DeviceStep | InputError, ...]
 
     def shape_at(self, cut: int) -> Shape:
         """What is broadcast with this cut."""
@@ -48,7 +48,7 @@ class Chain:
         """The stream that is broadcast with this cut."""
         return self.operators[cut - 1].name if cut else self.source
 
-    def shipped(self, cut: int) -> tuple[Step, ...]:
+    def shipped(self, cut: int) -> tuple[DeviceStep, ...]:
         """The steps of a device with this cut; raises where one of them is none of its."""
         found = []
         for operator, step in zip(self.operators[cut:], self.steps[cut:], strict=True):
@@ -113,7 +113,7 @@ def chain_of(network: Network, query: str) -> Chain:
     return Chain(query, stream, network.shapes[stream], tuple(operators), steps)
 
 
-def _step(operator: Operator) -> Step | InputError:
+def _step(operator: Operator) -> DeviceStep | InputError:
     if not isinstance(operator, Filter | Map | Aggregate | TableJoin) or isinstance(
         operator, SqlRead
     ):

@@ -14,7 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from penstock.channels.manifest import END_OF_TIME_US
-from penstock.device.steps import AT, Step, table_name
+from penstock.device.steps import AT, DeviceStep, table_name
 from penstock.errors import InputError
 from penstock.feeds.arrow import arrow_schema
 from penstock.kernels.aggregates import kind_of
@@ -48,14 +48,14 @@ class StepUse:
 class ShippedRun:
     """Runs shipped steps over what each cycle brings; ``tables`` are those that steps join.
 
-    >>> step = Step("big", "filter", "SELECT * FROM rows WHERE kwh > 3", "kwh double")
+    >>> step = DeviceStep("big", "filter", "SELECT * FROM rows WHERE kwh > 3", "kwh double")
     >>> run = ShippedRun([step], Schema.parse("kwh double"), {})
     >>> run.feed(pa.table({"kwh": [1.0, 4.0]}), None).to_pydict()
     {'kwh': [4.0]}
     """
 
     def __init__(
-        self, steps: Sequence[Step], schema: Schema, tables: Mapping[str, pa.Table]
+        self, steps: Sequence[DeviceStep], schema: Schema, tables: Mapping[str, pa.Table]
     ) -> None:
         self._duck = duckdb.connect(
             config={
@@ -74,7 +74,7 @@ class ShippedRun:
             for step in steps
         ]
 
-    def _add_table(self, step: Step, tables: Mapping[str, pa.Table]) -> None:
+    def _add_table(self, step: DeviceStep, tables: Mapping[str, pa.Table]) -> None:
         assert step.table is not None and step.table_schema is not None
         if step.table not in tables:
             raise InputError(
@@ -142,7 +142,7 @@ class ShippedRun:
 class _Plain:
     """A step without state."""
 
-    def __init__(self, step: Step, compute: _Compute) -> None:
+    def __init__(self, step: DeviceStep, compute: _Compute) -> None:
         self.step = step
         self._compute = compute
         self.given = Schema.parse(step.schema)
@@ -154,7 +154,7 @@ class _Plain:
 class _Windows:
     """An aggregate: open windows, until a watermark closes them."""
 
-    def __init__(self, step: Step, compute: _Compute) -> None:
+    def __init__(self, step: DeviceStep, compute: _Compute) -> None:
         assert step.windows is not None
         self.step = step
         self._compute = compute
@@ -189,7 +189,7 @@ class _Windows:
             self._state.add(kept)
 
 
-def _plan(step: Step, schema: Schema) -> WindowPlan:
+def _plan(step: DeviceStep, schema: Schema) -> WindowPlan:
     assert step.windows is not None
     aggregate = step.windows.aggregate(step.name, schema)
     calls = []

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from penstock.channels.channel import Channel
 from penstock.channels.manifest import END_OF_TIME_US, Manifest
-from penstock.device.payload import Place
+from penstock.device.payload import PayloadSpan
 from penstock.feeds.arrow import arrow_schema
 from penstock.model.schema import Shape
 
@@ -22,7 +22,7 @@ class Followed:
     """New rows of a channel, their place in it, and the latest event time with them."""
 
     rows: pa.Table
-    place: Place
+    place: PayloadSpan
     latest_us: int | None = None
 
 
@@ -47,7 +47,7 @@ def follow(
     watermark_us = END_OF_TIME_US if last.ended else last.watermark_us
     if until_us is not None and watermark_us is not None:
         watermark_us = min(watermark_us, until_us)
-    place = Place(
+    place = PayloadSpan(
         start,
         tuple(table.num_rows for table in tables),
         watermark_us,

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from penstock.channels.durable import read_record, write_record
 from penstock.device.engine import ShippedRun
-from penstock.device.payload import Place
+from penstock.device.payload import PayloadSpan
 from penstock.device.plans import ShippedPlan
 from penstock.device.report import DeviceReport, Gap, touched_windows
 from penstock.model.windows import Window
@@ -42,7 +42,7 @@ class HeardResults:
         self._windows: dict[str, Window] = {}
         self._load()
 
-    def take(self, rows: pa.Table, place: Place, plan: ShippedPlan) -> None:
+    def take(self, rows: pa.Table, place: PayloadSpan, plan: ShippedPlan) -> None:
         """Takes in a result that came whole, made by ``plan``."""
         if plan.plan != self.plan or self._run is None:
             self._change(plan)
@@ -80,7 +80,7 @@ class HeardResults:
             self.next = 0 if self.plan else None
             self.plan = plan.plan
 
-    def _note_gap(self, place: Place) -> None:
+    def _note_gap(self, place: PayloadSpan) -> None:
         if self.next is None:
             if place.first > 0:
                 self.report.gaps.append(Gap(None, place.latest_us))

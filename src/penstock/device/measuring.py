@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from penstock.device.chain import Chain, chain_of
 from penstock.device.engine import ShippedRun
 from penstock.device.problem import ChainMeasure, given_problem, problem_of
-from penstock.device.steps import Step
+from penstock.device.steps import DeviceStep
 from penstock.errors import InputError
 from penstock.feeds.generators import generator
 from penstock.feeds.rates import known_rates
@@ -117,7 +117,7 @@ def _check_measured(chain: Chain, query: DeviceQuery, found: ChainMeasure) -> No
 
 
 def _selectivity(
-    operator: Operator, step: Step, rows: pa.Table, given: pa.Table, seconds: float
+    operator: Operator, step: DeviceStep, rows: pa.Table, given: pa.Table, seconds: float
 ) -> float:
     """Output over input tuples; of sliding windows as they will be once they are full."""
     if not isinstance(operator, Aggregate) or not isinstance(operator.window, Window):

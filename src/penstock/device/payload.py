@@ -21,7 +21,7 @@ _NONCE = struct.Struct("<IQ")
 
 
 @dataclass(frozen=True)
-class Place:
+class PayloadSpan:
     """Which batches of a channel a payload holds, and what is known of the time of its stream.
 
     ``counts`` are the rows of the batches from ``first`` on; ``latest_us`` is the latest event time
@@ -67,10 +67,10 @@ class AirKey:
             return None
 
 
-def pack(rows: pa.Table, place: Place) -> bytes:
+def pack(rows: pa.Table, place: PayloadSpan) -> bytes:
     """Rows and where they lie, as bytes.
 
-    >>> found = unpack(pack(pa.table({"home": ["a"]}), Place(3, (1,))))
+    >>> found = unpack(pack(pa.table({"home": ["a"]}), PayloadSpan(3, (1,))))
     >>> found[1].next, found[0].num_rows
     (4, 1)
     """
@@ -78,14 +78,14 @@ def pack(rows: pa.Table, place: Place) -> bytes:
     return payload_of(rows.replace_schema_metadata({_META: meta}))
 
 
-def unpack(payload: bytes) -> tuple[pa.Table, Place] | None:
+def unpack(payload: bytes) -> tuple[pa.Table, PayloadSpan] | None:
     """The rows and their place; None if it is not what :func:`pack` makes."""
     rows = rows_of(payload)
     if rows is None:
         return None
     try:
         fields = json.loads((rows.schema.metadata or {})[_META])
-        place = Place(**{**fields, "counts": tuple(map(int, fields["counts"]))})
+        place = PayloadSpan(**{**fields, "counts": tuple(map(int, fields["counts"]))})
     except (KeyError, ValueError, TypeError):
         return None
     return (rows, place) if sum(place.counts) == rows.num_rows else None

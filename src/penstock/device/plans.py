@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from penstock.device.chain import Chain
 from penstock.device.splitting import raw_name
-from penstock.device.steps import Step
+from penstock.device.steps import DeviceStep
 from penstock.feeds.table_rows import table_rows
 from penstock.model.operators import TableJoin
 from penstock.model.schema import Schema, Shape
@@ -63,7 +63,7 @@ class ShippedPlan:
     cut: int
     schema: Schema
     event_time: str | None
-    steps: tuple[Step, ...]
+    steps: tuple[DeviceStep, ...]
     tables: Mapping[str, pa.Table]
     after_us: int | None = None
 
@@ -110,7 +110,7 @@ class ShippedPlan:
             record["cut"],
             Schema.parse(record["schema"]),
             record["event_time"],
-            tuple(map(Step.from_record, record["steps"])),
+            tuple(map(DeviceStep.from_record, record["steps"])),
             tables,
             record["after_us"],
         )

@@ -30,7 +30,7 @@ _TIMES = (DataType.TIMESTAMP, DataType.DATE)
 
 
 @dataclass(frozen=True)
-class Step:
+class DeviceStep:
     """An operator as a device runs it.
 
     ``schema`` is that of what ``sql`` gives, ``table`` what it joins with, ``delay_us`` how far the
@@ -51,7 +51,7 @@ class Step:
         return asdict(self)
 
     @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> Step:
+    def from_record(cls, record: Mapping[str, Any]) -> DeviceStep:
         """The step that :meth:`to_record` gave."""
         windows = record["windows"]
         return cls(**{**record, "windows": None if windows is None else WindowStep(**windows)})
@@ -91,17 +91,17 @@ def _arguments(call: int, count: int) -> tuple[Column, ...]:
     return tuple(Column(f"arg_{call}_{at}") for at in range(count))
 
 
-def step_of(operator: Filter | Map | Aggregate | TableJoin) -> Step:
+def step_of(operator: Filter | Map | Aggregate | TableJoin) -> DeviceStep:
     """The operator as a step; raises where a device would give something else than the server."""
     match operator:
         case Filter(input=input, predicate=predicate):
             sql = f"SELECT * FROM rows WHERE {_boolean(predicate, input.schema)}"
-            return Step(operator.name, "filter", sql, str(operator.output.schema))
+            return DeviceStep(operator.name, "filter", sql, str(operator.output.schema))
         case Map(input=input, columns=columns):
             given = operator.output.schema
             texts = [_column(one, given[name], input.schema) for name, one in columns]
             sql = f"SELECT {', '.join(texts)} FROM rows"
-            return Step(operator.name, "map", sql, str(given), operator.delay_us)
+            return DeviceStep(operator.name, "map", sql, str(given), operator.delay_us)
         case TableJoin():
             return _join(operator)
         case Aggregate():
@@ -125,7 +125,7 @@ def _column(expression: Expression, field: Field, schema: Schema) -> str:
     return f"{text} AS {quoted(field.name)}"
 
 
-def _join(operator: TableJoin) -> Step:
+def _join(operator: TableJoin) -> DeviceStep:
     stream, table = operator.input.schema, operator.table.schema
     met = []
     for left, right in operator.equal:
@@ -145,10 +145,10 @@ def _join(operator: TableJoin) -> Step:
     joined = f"rows r {kind} {table_name(name)} t ON {' AND '.join(met)}"
     sql = f"SELECT {', '.join(columns)} FROM {joined}"
     schema = str(operator.output.schema)
-    return Step(operator.name, "table_join", sql, schema, 0, name, str(table))
+    return DeviceStep(operator.name, "table_join", sql, schema, 0, name, str(table))
 
 
-def _aggregate(operator: Aggregate) -> Step:
+def _aggregate(operator: Aggregate) -> DeviceStep:
     schema, event_time = operator.input.schema, operator.input.shape.event_time
     assert event_time is not None
     fields = [Field(AT, DataType.TIMESTAMP)]
@@ -173,7 +173,7 @@ def _aggregate(operator: Aggregate) -> Step:
     slide_us = size_us if isinstance(window, SessionWindow) else window.slide_us
     shipped = WindowStep(size_us, slide_us, is_session, [name for name, _ in operator.keys], calls)
     sql = f"SELECT {', '.join(texts)} FROM rows"
-    return Step(operator.name, "aggregate", sql, str(Schema(tuple(fields))), windows=shipped)
+    return DeviceStep(operator.name, "aggregate", sql, str(Schema(tuple(fields))), windows=shipped)
 
 
 def _argument_type(argument: Expression, schema: Schema) -> DataType:

@@ -34,7 +34,7 @@ class SessionState:
 
     def __init__(self, shape: StateShape) -> None:
         self.shape = shape
-        self._runs: list[_Run] = []
+        self._runs: list[_SessionRun] = []
 
     @property
     def rows(self) -> int:
@@ -96,12 +96,12 @@ class SessionState:
             merged = merged.append_column(name, pa.array(times))
         return merged.select(rows.column_names)
 
-    def _run(self, rows: pa.Table) -> _Run:
-        return _Run(rows, self._hash(rows))
+    def _run(self, rows: pa.Table) -> _SessionRun:
+        return _SessionRun(rows, self._hash(rows))
 
-    def _join_alike(self) -> list[_Run]:
+    def _join_alike(self) -> list[_SessionRun]:
         """The runs, each more than twice as long as the one before it."""
-        joined: list[_Run] = []
+        joined: list[_SessionRun] = []
         for run in sorted(self._runs, key=lambda run: run.count):
             while joined and run.count <= 2 * joined[-1].count:
                 run = self._run(pa.concat_tables([joined.pop().kept, run.kept]))
@@ -110,7 +110,7 @@ class SessionState:
         return joined
 
 
-class _Run:
+class _SessionRun:
     """Sessions that lie apart from each other, by the hash of their keys, then by start.
 
     What is taken out stays in its place, but is not ``alive`` any more.

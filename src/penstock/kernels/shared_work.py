@@ -55,7 +55,7 @@ class _Numbers(Generic[_Thing]):
 
 
 @dataclass(frozen=True)
-class _Key:
+class _GroupKey:
     """An expression that rows are grouped by, as the aggregate gives it."""
 
     value: int
@@ -112,7 +112,7 @@ class SharedWork:
 
     def __init__(self, plans: Mapping[int, WindowPlan]) -> None:
         self.values: _Numbers[Expression] = _Numbers()
-        self.keys: _Numbers[_Key] = _Numbers()
+        self.keys: _Numbers[_GroupKey] = _Numbers()
         self.filters: _Numbers[_Filter] = _Numbers()
         self.codings: _Numbers[_Coding] = _Numbers()
         self.groupings: _Numbers[_Grouping] = _Numbers()
@@ -129,7 +129,7 @@ class SharedWork:
         event_time = self.values(plan.event_time)
         conditions = tuple(map(self.values, plan.conditions))
         keys = tuple(
-            self.keys(_Key(self.values(key), type))
+            self.keys(_GroupKey(self.values(key), type))
             for (_, key), type in zip(plan.keys, plan.key_types, strict=True)
         )
         slice_us = plan.slice_us if isinstance(plan.window, Window) else None

@@ -82,7 +82,7 @@ class MemberWindows:
 
 
 @dataclass(frozen=True)
-class _Run:
+class _SliceRun:
     """Partial aggregates of one or several batches; ``tier`` counts how often they were merged."""
 
     rows: pa.Table
@@ -91,12 +91,12 @@ class _Run:
     tier: int = 0
 
     @classmethod
-    def of(cls, rows: pa.Table, tier: int = 0) -> _Run:
+    def of(cls, rows: pa.Table, tier: int = 0) -> _SliceRun:
         return cls(rows, rows.column(MEMBER).to_numpy(), rows.column(SLICE).to_numpy(), tier)
 
-    def chosen(self, which: Mask) -> _Run:
+    def chosen(self, which: Mask) -> _SliceRun:
         """The run with these rows only."""
-        return _Run.of(self.rows.filter(pa.array(which)), self.tier)
+        return _SliceRun.of(self.rows.filter(pa.array(which)), self.tier)
 
 
 class WindowState:
@@ -104,7 +104,7 @@ class WindowState:
 
     def __init__(self, shape: StateShape) -> None:
         self.shape = shape
-        self._runs: list[_Run] = []
+        self._runs: list[_SliceRun] = []
 
     @property
     def rows(self) -> int:
@@ -123,18 +123,18 @@ class WindowState:
 
     def add(self, partials: pa.Table) -> None:
         """Takes in partial aggregates."""
-        self._runs.append(_Run.of(partials.combine_chunks()))
+        self._runs.append(_SliceRun.of(partials.combine_chunks()))
         tier = 0
         while len(alike := [run for run in self._runs if run.tier == tier]) >= _RUNS_ALIKE:
             others = [run for run in self._runs if run.tier != tier]
-            self._runs = [*others, _Run.of(self._merge(alike), tier + 1)]
+            self._runs = [*others, _SliceRun.of(self._merge(alike), tier + 1)]
             tier += 1
 
     def absorb(self, other: WindowState) -> None:
         """Takes over all that another state keeps, of members that have nothing here."""
         self._runs += other._runs
 
-    def _merge(self, runs: list[_Run]) -> pa.Table:
+    def _merge(self, runs: list[_SliceRun]) -> pa.Table:
         rows = pa.concat_tables([run.rows for run in runs])
         return merge_states(self.shape, rows, [MEMBER, SLICE, *self.shape.keys])
 
@@ -158,7 +158,7 @@ class WindowState:
         return self._merge(self._runs) if self._runs else None
 
 
-def _take_closing(run: _Run, windows: MemberWindows) -> pa.Table | None:
+def _take_closing(run: _SliceRun, windows: MemberWindows) -> pa.Table | None:
     """A copy of each row for every closing window that has its slice."""
     count, first = windows.closing(run.members, run.slices)
     rows = np.flatnonzero(count)
@@ -171,7 +171,7 @@ def _take_closing(run: _Run, windows: MemberWindows) -> pa.Table | None:
     return run.rows.take(pa.array(copies)).append_column(START, pa.array(starts))
 
 
-def _still_needed(run: _Run, windows: MemberWindows) -> _Run | None:
+def _still_needed(run: _SliceRun, windows: MemberWindows) -> _SliceRun | None:
     needed = windows.are_needed(run.members, run.slices)
     kept = int(needed.sum())
     if not kept:

@@ -44,7 +44,7 @@ class PowerPlan:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class PlanComparison:
     """The plans of all algorithms, and the joules that no plan goes below."""
 
     table: CutTable
@@ -65,7 +65,7 @@ class Comparison:
         return sorted(self.plans, key=lambda plan: plan.energy.total_j)
 
 
-def compare(table: CutTable) -> Comparison:
+def compare(table: CutTable) -> PlanComparison:
     """Every algorithm's plan; that of the exhaustive search only where the case is small."""
     plans = tuple(
         plan_by(name, table) for name in ALGORITHMS if name != EXHAUSTIVE or is_small(table)
@@ -73,7 +73,7 @@ def compare(table: CutTable) -> Comparison:
     best = min(plans, key=lambda plan: plan.energy.total_j)
     # Where all plans were gone through, the best of them is the bound.
     bound = np.inf if is_small(table) else lower_bound_j(table, best.entries)
-    return Comparison(table, plans, min(bound, best.energy.total_j))
+    return PlanComparison(table, plans, min(bound, best.energy.total_j))
 
 
 def plan_by(algorithm: str, table: CutTable) -> PowerPlan:

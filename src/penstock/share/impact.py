@@ -117,7 +117,7 @@ class Impact:
 
 
 @dataclass(frozen=True)
-class Situation:
+class MeasuredSystem:
     """All that runs, as measured."""
 
     nodes: tuple[MeasuredNode, ...]
@@ -200,7 +200,7 @@ class Situation:
             worst = None if worst is None or mine is None else max(worst, mine)
         return worst
 
-    def moved(self, fragment: str, node: str) -> Situation:
+    def moved(self, fragment: str, node: str) -> MeasuredSystem:
         """The same with a running fragment on another node."""
         moving = self._by_name[fragment]
         fragments = tuple(
@@ -208,11 +208,11 @@ class Situation:
         )
         changes = {moving.node: -moving.cores, node: moving.cores}
         nodes = tuple(_changed(one, changes.get(one.name, 0.0)) for one in self.nodes)
-        return Situation(nodes, fragments)
+        return MeasuredSystem(nodes, fragments)
 
-    def with_node(self, name: str, cores: int) -> Situation:
+    def with_node(self, name: str, cores: int) -> MeasuredSystem:
         """The same with one more node, on which nothing runs."""
-        return Situation((*self.nodes, MeasuredNode(name, cores, 0.0, 0.0)), self.fragments)
+        return MeasuredSystem((*self.nodes, MeasuredNode(name, cores, 0.0, 0.0)), self.fragments)
 
 
 def _changed(node: MeasuredNode, cores: float) -> MeasuredNode:
@@ -230,7 +230,7 @@ def on(work: Iterable[NewWork], node: str) -> tuple[NewWork, ...]:
 
 
 def chosen(
-    situation: Situation,
+    situation: MeasuredSystem,
     planned: tuple[NewWork, ...],
     may_go: Callable[[str], bool] = lambda _: True,
 ) -> tuple[tuple[NewWork, ...], Impact]:
@@ -259,7 +259,7 @@ class Help:
 
 
 def what_would_help(
-    situation: Situation, work: tuple[NewWork, ...], impact: Impact
+    situation: MeasuredSystem, work: tuple[NewWork, ...], impact: Impact
 ) -> tuple[Help, ...]:
     """What would let new work fit that does not: a longer limit, another node, a move, a node."""
     found: list[Help] = []
@@ -279,7 +279,9 @@ def what_would_help(
     return tuple(found)
 
 
-def _longer_limit(situation: Situation, work: tuple[NewWork, ...], impact: Impact) -> Help | None:
+def _longer_limit(
+    situation: MeasuredSystem, work: tuple[NewWork, ...], impact: Impact
+) -> Help | None:
     if not impact.is_late or impact.latency_s is None or not math.isfinite(impact.latency_s):
         return None
     limit_s = float(math.ceil(impact.latency_s * 1.1 * 10)) / 10
@@ -289,7 +291,7 @@ def _longer_limit(situation: Situation, work: tuple[NewWork, ...], impact: Impac
     return Help("limit", f"--max-latency {limit_s:g}s")
 
 
-def _helping_move(situation: Situation, work: tuple[NewWork, ...]) -> Help | None:
+def _helping_move(situation: MeasuredSystem, work: tuple[NewWork, ...]) -> Help | None:
     crowded = {one.node for one in work}
     movable = sorted(
         (one for one in situation.fragments if one.node in crowded),

@@ -48,7 +48,7 @@ from penstock.spark.native_run import NativeRun
 from penstock.spark.progress import selectivity
 from penstock.spark.sinks.batch import BatchSink
 from penstock.spark.sinks.channel_sink import ChannelSink
-from penstock.spark.sinks.database_sink import TableSink
+from penstock.spark.sinks.database_sink import DatabaseSink
 from penstock.spark.sinks.file_sink import DirectorySink
 from penstock.spark.sinks.retimed_sink import RetimedSink
 from penstock.spark.sources.channel_reader import ChannelReader
@@ -381,7 +381,7 @@ class Node:
             opened = None if sink is None else self._sink(running, name, life, sink)
             sinks += [] if opened is None else [opened]
         for one in fragment.writes:
-            sinks.append(TableSink(one, f"{one.name}-{life}", running.epoch))
+            sinks.append(DatabaseSink(one, f"{one.name}-{life}", running.epoch))
         return sinks
 
     def _sink(self, running: NativeRun, query: str, life: str, sink: Sink) -> BatchSink | None:

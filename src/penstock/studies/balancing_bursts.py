@@ -12,7 +12,16 @@ from penstock.studies.balancing_runs import (
     workload_of,
 )
 from penstock.studies.placement_runs import mean_by
-from penstock.studies.report import Row, Runner, Say, StudyReport, Table, Value, records, within
+from penstock.studies.report import (
+    ResultTable,
+    Row,
+    Runner,
+    Say,
+    StudyReport,
+    Value,
+    records,
+    within,
+)
 from penstock.studies.running import one_by_one
 
 COMBINED = {
@@ -49,7 +58,7 @@ def measured(point: tuple[str, float, int]) -> dict[str, Value]:
     return {"algorithm": name, "level": level, "seed": seed, **found}
 
 
-def _rows(table: Table, levels: tuple[float, ...]) -> list[Row]:
+def _rows(table: ResultTable, levels: tuple[float, ...]) -> list[Row]:
     rows = []
     for level in levels:
         found = {

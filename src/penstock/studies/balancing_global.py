@@ -12,7 +12,16 @@ from penstock.studies.balancing_runs import (
 )
 from penstock.studies.figures import Figure
 from penstock.studies.placement_runs import mean_by, numbers
-from penstock.studies.report import Row, Runner, Say, StudyReport, Table, Value, records, within
+from penstock.studies.report import (
+    ResultTable,
+    Row,
+    Runner,
+    Say,
+    StudyReport,
+    Value,
+    records,
+    within,
+)
 from penstock.studies.running import one_by_one
 
 NAMES = {
@@ -47,7 +56,7 @@ def measured(point: tuple[str, float, int]) -> dict[str, Value]:
     return {"algorithm": name, "level": level, "seed": seed, **found}
 
 
-def _deviations(table: Table) -> Table:
+def _deviations(table: ResultTable) -> ResultTable:
     """The deviations of all plans, and the least there could be as one more."""
     columns = ("algorithm", "level", "seed", "deviation")
     found = [tuple(row) for row in zip(*(table.column(column) for column in columns), strict=True)]
@@ -56,7 +65,7 @@ def _deviations(table: Table) -> Table:
         strict=True,
     )
     found += [("least", level, seed, one) for level, seed, one, name in least if name == "COR-GLB"]
-    return Table(_DEVIATIONS, columns, tuple(found))
+    return ResultTable(_DEVIATIONS, columns, tuple(found))
 
 
 def _figures() -> tuple[Figure, ...]:
@@ -74,7 +83,7 @@ def _figures() -> tuple[Figure, ...]:
     )  # fmt: skip
 
 
-def _rows(table: Table) -> list[Row]:
+def _rows(table: ResultTable) -> list[Row]:
     levels = sorted(set(numbers(table.column("level"))))
     rows = []
     for level in levels:

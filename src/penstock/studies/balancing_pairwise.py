@@ -5,7 +5,16 @@ from __future__ import annotations
 from penstock.studies.balancing_runs import SEEDS, Setup, global_plan, run_of, workload_of
 from penstock.studies.figures import Figure
 from penstock.studies.placement_runs import mean_by
-from penstock.studies.report import Row, Runner, Say, StudyReport, Table, Value, records, within
+from penstock.studies.report import (
+    ResultTable,
+    Row,
+    Runner,
+    Say,
+    StudyReport,
+    Value,
+    records,
+    within,
+)
 from penstock.studies.running import one_by_one
 
 ONE_WAY = {"COR-BAL": "one-way", "LLF-BAL": "largest-load-first", "RAND-BAL": "random"}
@@ -67,7 +76,7 @@ def measured(point: tuple[str, float, int, float]) -> dict[str, Value]:
     return {"algorithm": name, "level": level, "seed": seed, "window_s": window_s, **found}
 
 
-def _rows(table: Table, level: float) -> list[Row]:
+def _rows(table: ResultTable, level: float) -> list[Row]:
     def latency(name: str) -> float:
         return mean_by(table, "latency_ratio", algorithm=name, level=level)
 
@@ -94,7 +103,7 @@ def _rows(table: Table, level: float) -> list[Row]:
     ]  # fmt: skip
 
 
-def _short_rows(short: Table, level: float) -> list[Row]:
+def _short_rows(short: ResultTable, level: float) -> list[Row]:
     """With half a period in the window means keep changing, and the source's order appears."""
     found = {name: mean_by(short, "latency_ratio", algorithm=name) for name in ONE_WAY}
     return [

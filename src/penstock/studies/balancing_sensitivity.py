@@ -8,7 +8,16 @@ from typing import Any
 from penstock.studies.balancing_runs import SEEDS, Setup, global_plan, run_of, workload_of
 from penstock.studies.figures import Figure
 from penstock.studies.placement_runs import mean_by
-from penstock.studies.report import Row, Runner, Say, StudyReport, Table, Value, records, within
+from penstock.studies.report import (
+    ResultTable,
+    Row,
+    Runner,
+    Say,
+    StudyReport,
+    Value,
+    records,
+    within,
+)
 from penstock.studies.running import one_by_one
 
 ALGORITHMS = {
@@ -82,7 +91,7 @@ def measured(point: tuple[str, float, str, int]) -> dict[str, Value]:
     return {"parameter": key, "value": value, "algorithm": name, "seed": seed, **found}
 
 
-def _rows(table: Table, varied: dict[str, tuple[float, ...]]) -> list[Row]:
+def _rows(table: ResultTable, varied: dict[str, tuple[float, ...]]) -> list[Row]:
     rows = []
     for key, values in varied.items():
         # A few operators per node cannot be balanced well by anybody, as the source says.

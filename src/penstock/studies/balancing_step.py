@@ -15,7 +15,16 @@ from penstock.studies.balancing_runs import (
 )
 from penstock.studies.figures import Figure
 from penstock.studies.placement_runs import mean_by
-from penstock.studies.report import Row, Runner, Say, StudyReport, Table, Value, records, within
+from penstock.studies.report import (
+    ResultTable,
+    Row,
+    Runner,
+    Say,
+    StudyReport,
+    Value,
+    records,
+    within,
+)
 from penstock.studies.running import one_by_one
 from penstock.studies.seeds import rng_of
 
@@ -64,7 +73,7 @@ def measured(point: tuple[str, int]) -> dict[str, Value]:
     return {"algorithm": name, "seed": seed, **outcome(balanced), **drained(simulation)}
 
 
-def _rows(table: Table) -> list[Row]:
+def _rows(table: ResultTable) -> list[Row]:
     rows = []
     for column, what, best in (
         ("latency_ratio", "latency", "lowest"),

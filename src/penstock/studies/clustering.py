@@ -9,7 +9,16 @@ from penstock.place.rod import rod
 from penstock.studies.figures import Figure
 from penstock.studies.placement_runs import RIVALS, median_by, numbers, ratio
 from penstock.studies.random_trees import Trees, tree_problem
-from penstock.studies.report import Row, Runner, Say, StudyReport, Table, Value, records, within
+from penstock.studies.report import (
+    ResultTable,
+    Row,
+    Runner,
+    Say,
+    StudyReport,
+    Value,
+    records,
+    within,
+)
 from penstock.studies.running import one_by_one
 from penstock.studies.seeds import rng_of
 
@@ -87,7 +96,7 @@ def measured(point: tuple[str, int, float, int]) -> dict[str, Value]:
     }
 
 
-def _rows(communication: Table, bandwidth: Table) -> list[Row]:
+def _rows(communication: ResultTable, bandwidth: ResultTable) -> list[Row]:
     rows = []
     for size in SIZES:
         gains = [
@@ -116,7 +125,7 @@ def _rows(communication: Table, bandwidth: Table) -> list[Row]:
     return rows
 
 
-def _bandwidth_rows(table: Table, size: int) -> list[Row]:
+def _bandwidth_rows(table: ResultTable, size: int) -> list[Row]:
     gains = {
         value: median_by(table, "over_plain", operators=size, value=value) for value in LINK_RATIOS
     }

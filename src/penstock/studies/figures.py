@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from penstock.studies.report import Table
+    from penstock.studies.report import ResultTable
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 _MANY = 500
@@ -41,7 +41,7 @@ class Figure:
     bound: str = ""
 
 
-def draw(figure: Figure, table: Table, path: Path) -> None:
+def draw(figure: Figure, table: ResultTable, path: Path) -> None:
     """Writes the figure to ``path``, in the format of its suffix; the same data, the same bytes."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure as Canvas
@@ -54,7 +54,7 @@ def draw(figure: Figure, table: Table, path: Path) -> None:
         canvas.savefig(path, metadata=metadata, dpi=150)
 
 
-def _fill(axes: Any, figure: Figure, table: Table) -> None:
+def _fill(axes: Any, figure: Figure, table: ResultTable) -> None:
     if figure.kind == "dots":
         _dots(axes, figure, table)
         _label(axes, figure, legend=False)
@@ -73,7 +73,7 @@ def _fill(axes: Any, figure: Figure, table: Table) -> None:
     _label(axes, figure, len(groups) > 1 or bool(figure.bound))
 
 
-def _dots(axes: Any, figure: Figure, table: Table) -> None:
+def _dots(axes: Any, figure: Figure, table: ResultTable) -> None:
     import numpy as np
 
     names = list(dict.fromkeys(table.column(figure.x)))
@@ -92,7 +92,7 @@ def _cloud(axes: Any, xs: list[Any], ys: list[Any], style: dict[str, Any]) -> No
     axes.scatter(xs, ys, s=4, alpha=0.4, linewidths=0, rasterized=many, **style)
 
 
-def _line(axes: Any, figure: Figure, rows: Table, marker: str, style: dict[str, Any]) -> None:
+def _line(axes: Any, figure: Figure, rows: ResultTable, marker: str, style: dict[str, Any]) -> None:
     import numpy as np
 
     points: dict[Any, list[Any]] = {}

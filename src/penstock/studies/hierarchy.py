@@ -16,11 +16,11 @@ from penstock.sim.tree_loads import Shrinking
 from penstock.sim.tree_run import TreeFigures, run_tree
 from penstock.studies.figures import Figure
 from penstock.studies.report import (
+    ResultTable,
     Row,
     Runner,
     Say,
     StudyReport,
-    Table,
     Value,
     gathered,
     near,
@@ -157,12 +157,12 @@ def climbed(nodes: int) -> dict[str, Value]:
     }
 
 
-def _values(table: Table, column: str, workload: str, protocol: str = "plain") -> np.ndarray:
+def _values(table: ResultTable, column: str, workload: str, protocol: str = "plain") -> np.ndarray:
     found = table.where(workload=workload, protocol=protocol)
     return np.array(found.column(column), dtype=np.float64)
 
 
-def _source_rows(table: Table) -> list[Row]:
+def _source_rows(table: ResultTable) -> list[Row]:
     """The source's numbers are of single runs, or a mean of 15: ours agree within the scatter."""
     rows = []
     for source, column, what in (
@@ -179,7 +179,7 @@ def _source_rows(table: Table) -> list[Row]:
     return rows
 
 
-def _variant_rows(table: Table) -> list[Row]:
+def _variant_rows(table: ResultTable) -> list[Row]:
     """What the source leaves open, and how much it decides."""
     cases = [(name, "plain") for name in WORKLOADS if name != "as described"]
     cases += [("as described", "up to target")]
@@ -197,7 +197,7 @@ def _variant_rows(table: Table) -> list[Row]:
     return rows
 
 
-def _gain_rows(table: Table) -> list[Row]:
+def _gain_rows(table: ResultTable) -> list[Row]:
     """Improvements against the plain protocol on the same seeds (Wilcoxon's signed-rank test)."""
     rows = []
     for workload in _EVERYWHERE:
@@ -215,7 +215,7 @@ def _gain_rows(table: Table) -> list[Row]:
     return rows
 
 
-def _ladder_rows(table: Table) -> list[Row]:
+def _ladder_rows(table: ResultTable) -> list[Row]:
     rows = []
     for nodes, operators, seconds in zip(
         *(table.column(name) for name in ("nodes", "operators", "seconds")), strict=True

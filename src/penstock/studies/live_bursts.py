@@ -19,7 +19,7 @@ from penstock.studies.figures import Figure
 from penstock.studies.file_results import digest_results
 from penstock.studies.live_system import LiveSystem, Watched, live_system
 from penstock.studies.recording import Stretch, replayed, write_packets
-from penstock.studies.report import Row, Runner, Say, StudyReport, Table, Value
+from penstock.studies.report import ResultTable, Row, Runner, Say, StudyReport, Value
 from penstock.studies.running import one_by_one
 
 POLICIES = ("off", "largest-load-first", "correlation")
@@ -122,7 +122,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
             for scenario in (SCENARIOS[:1] if quick else SCENARIOS)
             for policy in POLICIES
         ]
-    table = Table("live-bursts", _COLUMNS, tuple(rows))
+    table = ResultTable("live-bursts", _COLUMNS, tuple(rows))
     setup = _setup(lead_s, seconds)
     return StudyReport("live-bursts", tuple(_findings(table)), (table,), _drawn(), setup)
 
@@ -191,7 +191,7 @@ def _deviation(live: LiveSystem, seen: Watched) -> float:
     return float(np.mean(found))
 
 
-def _findings(table: Table) -> list[Row]:
+def _findings(table: ResultTable) -> list[Row]:
     found = []
     for scenario in dict.fromkeys(table.column("scenario")):
         part = table.where(scenario=scenario)

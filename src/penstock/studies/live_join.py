@@ -33,7 +33,16 @@ from penstock.studies.live_join_input import (
     measure_pair_us,
 )
 from penstock.studies.live_system import Delivered, LiveSystem, Watched, live_system
-from penstock.studies.report import Row, Runner, Say, StudyReport, Table, Value, records, within
+from penstock.studies.report import (
+    Row,
+    Runner,
+    Say,
+    StudyReport,
+    ResultTable,
+    Value,
+    records,
+    within,
+)
 from penstock.studies.running import one_by_one
 
 RULES: dict[int, tuple[GroupChoice, ...]] = {2: ("off", "load"), 3: ("off", "random", "load")}
@@ -184,7 +193,7 @@ def _results(out: Path) -> tuple[int, str]:
     return ordered.num_rows, whole.hexdigest()[:16]
 
 
-def _followed(live: LiveSystem, folder: Path, pair_us: float, say: Say) -> Table:
+def _followed(live: LiveSystem, folder: Path, pair_us: float, say: Say) -> ResultTable:
     """How many parts had groups while the rate rose and fell, second by second."""
     rates = [rate for rate, seconds in _PHASES for _ in range(seconds)]
     given = JoinInput.of_load(rates, _LOAD * 1.44, pair_us)
@@ -218,7 +227,7 @@ def degrees(spread: JoinSpread, moves: Iterable[MoveAnswer]) -> list[tuple[float
     return found
 
 
-def _findings(table: Table) -> list[Row]:
+def _findings(table: ResultTable) -> list[Row]:
     digests = len(set(table.column("digest")))
     found = [within("different results (digests)", None, digests, 1, 1)]
     for nodes in dict.fromkeys(table.column("nodes")):
@@ -251,7 +260,7 @@ def _ratio(
     return within(quantity, None, round(ratio, 3), low=1.0)
 
 
-def _degree_findings(table: Table) -> list[Row]:
+def _degree_findings(table: ResultTable) -> list[Row]:
     before, after = _PHASES[0][1], _PHASES[0][1] + _PHASES[1][1]
     parts = [int(value) for value in table.column("parts") if isinstance(value, int)]
     low, high, again = min(parts[:before]), max(parts[before:after]), min(parts[after:])

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from penstock.feeds.generators import generator
 from penstock.studies.file_results import digest_results
 from penstock.studies.live_system import LiveSystem, Watched, live_system
-from penstock.studies.report import Row, Runner, Say, StudyReport, Table, Value
+from penstock.studies.report import ResultTable, Row, Runner, Say, StudyReport, Value
 from penstock.studies.running import one_by_one
 
 PARENTS = {"office": None, "north": "office", "south": "office"}
@@ -104,7 +104,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
         for district, count in homes.items():
             write_readings(folder / f"{district}.parquet", count)
         rows = [_row(live, folder, policy, speedup, say) for policy in POLICIES]
-    table = Table("live-tree", _COLUMNS, tuple(rows))
+    table = ResultTable("live-tree", _COLUMNS, tuple(rows))
     setup = _setup(homes, speedup)
     return StudyReport("live-tree", tuple(_findings(table)), (table,), (), setup)
 
@@ -149,7 +149,7 @@ def _above_upper_s(live: LiveSystem, seen: Watched) -> float:
     return span_s * sum(above) / max(1, len(seen.looks))
 
 
-def _findings(table: Table) -> list[Row]:
+def _findings(table: ResultTable) -> list[Row]:
     values = {str(row[0]): dict(zip(table.columns, row, strict=True)) for row in table.rows}
     off, tree = (values[policy] for policy in POLICIES)
     digests = {str(value["digest"]) for value in values.values()}

@@ -26,11 +26,11 @@ from penstock.studies.figures import Figure
 from penstock.studies.placement_runs import mean_by, ratio
 from penstock.studies.random_trees import Trees, tree_problem
 from penstock.studies.report import (
+    ResultTable,
     Row,
     Runner,
     Say,
     StudyReport,
-    Table,
     Value,
     gathered,
     near,
@@ -141,7 +141,7 @@ def _count(problem: Problem, plan: Ints, inside: Floats) -> int:
     return int((inside @ weights(problem, plan).T <= 1).all(axis=1).sum())
 
 
-def _shown(table: Table) -> tuple[Table, Table]:
+def _shown(table: ResultTable) -> tuple[ResultTable, ResultTable]:
     """What the figures show: penalties of one size by depth, and means by size."""
     origin = table.where(what="origin", measure="exact", operators=50)
     means: list[dict[str, Value]] = [
@@ -162,7 +162,7 @@ def _shown(table: Table) -> tuple[Table, Table]:
     return replace(origin, name="penalty-by-depth"), records("penalty-means", means + published)
 
 
-def _rows(table: Table) -> list[Row]:
+def _rows(table: ResultTable) -> list[Row]:
     rows = []
     for what, published in (("origin", ORIGIN), ("wrong point", WRONG)):
         for size, source in zip(SIZES, published, strict=True):
@@ -182,7 +182,7 @@ def _rows(table: Table) -> list[Row]:
     return [*rows, *_falls(table)]
 
 
-def _falls(table: Table) -> list[Row]:
+def _falls(table: ResultTable) -> list[Row]:
     rows = []
     for what in ("origin", "wrong point"):
         for measure in ("counted", "exact"):

@@ -16,7 +16,7 @@ from penstock.place.correlated import GlobalCorrelation
 from penstock.place.llf import LargestLoadFirst
 from penstock.place.local_search import LocalSearch
 from penstock.place.random_plan import Random
-from penstock.studies.report import Table, Value
+from penstock.studies.report import ResultTable, Value
 
 LOG2_POINTS = 9
 
@@ -63,12 +63,12 @@ def searched(problem: Problem) -> Ints:
     return LocalSearch(5e6).place(problem, np.random.default_rng(0))
 
 
-def mean_by(table: Table, column: str, /, **wanted: Value) -> float:
+def mean_by(table: ResultTable, column: str, /, **wanted: Value) -> float:
     """The mean of a column over the rows with these values."""
     return float(np.mean([_number(value) for value in table.where(**wanted).column(column)]))
 
 
-def median_by(table: Table, column: str, /, **wanted: Value) -> float:
+def median_by(table: ResultTable, column: str, /, **wanted: Value) -> float:
     """The median of a column over the rows with these values."""
     return float(np.median([_number(value) for value in table.where(**wanted).column(column)]))
 

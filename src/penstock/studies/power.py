@@ -15,18 +15,18 @@ from penstock.studies.power_runs import (
     SETS,
     TOWARDS_LOW,
     UNIFORM,
-    Workload,
+    PowerWorkload,
     crossing,
     mean_energies,
     saved_percent,
 )
 from penstock.studies.power_weighted import gains_of, optimum_of, weighted_rows
 from penstock.studies.report import (
+    ResultTable,
     Row,
     Runner,
     Say,
     StudyReport,
-    Table,
     Value,
     gathered,
     near,
@@ -42,7 +42,7 @@ LEVELS = tuple(range(2, 21, 2))
 _LIMIT = 2.5
 """So many deviations of our sets the source's number may be away."""
 
-Tables = dict[tuple[str, str], Table]
+Tables = dict[tuple[str, str], ResultTable]
 
 _SWEEPS = {
     "ratio": (SORTED, INDEXED),
@@ -50,12 +50,12 @@ _SWEEPS = {
     "queries": (SORTED, INDEXED),
     "levels": (SORTED, INDEXED),
 }
-_VARIANTS: dict[str, Workload] = {
-    "as specified": Workload(),
-    "costs by zipf to 100 M": Workload(costs=TOWARDS_LOW),
-    "costs uniform": Workload(costs=UNIFORM),
-    "power-up of 1 J": Workload(power_up_j=1.0),
-    "power-up of 10 J": Workload(power_up_j=10.0),
+_VARIANTS: dict[str, PowerWorkload] = {
+    "as specified": PowerWorkload(),
+    "costs by zipf to 100 M": PowerWorkload(costs=TOWARDS_LOW),
+    "costs uniform": PowerWorkload(costs=UNIFORM),
+    "power-up of 1 J": PowerWorkload(power_up_j=1.0),
+    "power-up of 10 J": PowerWorkload(power_up_j=10.0),
 }
 _PUBLISHED = {(SORTED, 0.01): 48.0, (SORTED, 0.2): 21.0, (INDEXED, 0.01): 53.0, (INDEXED, 0.2): 7.0}
 
@@ -118,14 +118,15 @@ def _energies(
     sweep: str, organisation: str, number: int, quick: bool
 ) -> list[tuple[float, dict[str, float]]]:
     if sweep == "ratio":
-        found = mean_energies("power", number, Workload(), organisation, RATIOS)
+        found = mean_energies("power", number, PowerWorkload(), organisation, RATIOS)
         return [(ratio, found[ratio]) for ratio in RATIOS]
-    workloads: dict[float, Workload] = {
-        "cost": {cost: Workload(costs=cost) for cost in COSTS[:: 3 if quick else 1]},
+    workloads: dict[float, PowerWorkload] = {
+        "cost": {cost: PowerWorkload(costs=cost) for cost in COSTS[:: 3 if quick else 1]},
         "queries": {
-            float(queries): Workload(queries=queries) for queries in QUERIES[:: 3 if quick else 1]
+            float(queries): PowerWorkload(queries=queries)
+            for queries in QUERIES[:: 3 if quick else 1]
         },
-        "levels": {float(levels): Workload(levels=levels) for levels in LEVELS},
+        "levels": {float(levels): PowerWorkload(levels=levels) for levels in LEVELS},
     }[sweep]
     return [
         (x, mean_energies(f"power-{sweep}", number, workload, organisation, (RATIO,))[RATIO])
@@ -147,7 +148,7 @@ def varied(point: tuple[str, int]) -> list[dict[str, Value]]:
     return found
 
 
-def _summed_up(table: Table) -> Table:
+def _summed_up(table: ResultTable) -> ResultTable:
     """The variants with mean, deviation, and how far away the source's number is."""
     found: list[dict[str, Value]] = []
     for name in _VARIANTS:
@@ -172,7 +173,7 @@ def _mean_and_deviation(values: list[float]) -> tuple[float, float]:
     return float(np.mean(values)), float(np.std(values, ddof=1))
 
 
-def _by_set(table: Table) -> list[dict[float, dict[str, float]]]:
+def _by_set(table: ResultTable) -> list[dict[float, dict[str, float]]]:
     """For every set, by x and algorithm, the energies."""
     found: dict[Value, dict[float, dict[str, float]]] = {}
     columns = ("set", "x", "algorithm", "energy_j")
@@ -261,25 +262,25 @@ def _shapes(tables: Tables) -> list[Row]:
     ]  # fmt: skip
 
 
-def _worst(table: Table) -> float:
+def _worst(table: ResultTable) -> float:
     """BOSe over the best of its rivals, where that is most."""
     rivals = [_curve(table, rival) for rival in RIVALS if rival != "BOSe"]
     return float(np.max(_curve(table, "BOSe") / np.min(rivals, axis=0)))
 
 
-def _most_of_rivals(table: Table) -> float:
+def _most_of_rivals(table: ResultTable) -> float:
     """What rivals need compared with MinDataCut, at most."""
     others = [rival for rival in RIVALS if rival != "MinDataCut"]
     return float(np.max([_curve(table, rival, "to_min_data_cut") for rival in others]))
 
 
-def _curve(table: Table, rival: str, column: str = "energy_j") -> Floats:
+def _curve(table: ResultTable, rival: str, column: str = "energy_j") -> Floats:
     part = table.where(algorithm=rival)
     xs = sorted(set(numbers(part.column("x"))))
     return np.array([mean_by(part, column, x=x) for x in xs])
 
 
-def _line(table: Table, rival: str, column: str = "energy_j") -> tuple[float, float]:
+def _line(table: ResultTable, rival: str, column: str = "energy_j") -> tuple[float, float]:
     """The slope of the straight line through a curve, and how straight the curve is."""
     ys = _curve(table, rival, column)
     xs = sorted(set(numbers(table.column("x"))))

@@ -34,7 +34,7 @@ TOWARDS_HIGH, TOWARDS_LOW, UNIFORM = "zipf to 200 M", "zipf to 100 M", "uniform"
 
 
 @dataclass(frozen=True)
-class Workload:
+class PowerWorkload:
     """What a workload is drawn from; ``costs`` names a distribution or gives the least cost."""
 
     queries: int = 50
@@ -44,7 +44,7 @@ class Workload:
 
 
 def workload_table(
-    workload: Workload, organisation: str, ratio: float, rng: np.random.Generator
+    workload: PowerWorkload, organisation: str, ratio: float, rng: np.random.Generator
 ) -> CutTable:
     """One client a query, all alike; the same random numbers whatever the ratio of powers is."""
     queries, levels = workload.queries, workload.levels
@@ -91,7 +91,7 @@ def with_ratio(table: CutTable, ratio: float, former: float) -> CutTable:
 
 
 def mean_energies(
-    name: str, number: int, workload: Workload, organisation: str, ratios: Iterable[float]
+    name: str, number: int, workload: PowerWorkload, organisation: str, ratios: Iterable[float]
 ) -> dict[float, dict[str, float]]:
     """By ratio and algorithm the joules of one set: the mean of its runs."""
     found: dict[float, dict[str, list[float]]] = {

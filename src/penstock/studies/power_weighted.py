@@ -14,8 +14,8 @@ from penstock.power.energy import energy_of
 from penstock.power.exhaustive import exhaustive
 from penstock.power.lower_bound import lower_bound_j
 from penstock.studies.placement_runs import mean_by, numbers
-from penstock.studies.power_runs import RATIO, RUNS, Workload, workload_table
-from penstock.studies.report import Row, Table, Value, within
+from penstock.studies.power_runs import RATIO, RUNS, PowerWorkload, workload_table
+from penstock.studies.report import ResultTable, Row, Value, within
 from penstock.studies.seeds import rng_of
 
 _LISTENERS = 1_000
@@ -58,7 +58,9 @@ def gains_of(number: int) -> list[dict[str, Value]]:
         tuning, total = [], []
         for run in range(RUNS):
             rng = rng_of("power-weighted", number, run)
-            by_size = _with_listeners(workload_table(Workload(), "sorted", RATIO, rng), draw, rng)
+            by_size = _with_listeners(
+                workload_table(PowerWorkload(), "sorted", RATIO, rng), draw, rng
+            )
             by_weight = replace(
                 by_size, broadcast=replace(by_size.broadcast, organisation="weighted")
             )
@@ -95,20 +97,20 @@ def optimum_of(number: int) -> list[dict[str, Value]]:
     """One set: BOSe over the lower bound on usual workloads, and over the optimum of small ones."""
     found: list[dict[str, Value]] = []
     for run in range(RUNS):
-        table = workload_table(Workload(), "sorted", RATIO, rng_of("power", number, run))
+        table = workload_table(PowerWorkload(), "sorted", RATIO, rng_of("power", number, run))
         plan = bose(table)
         ratio = energy_of(table, plan).total_j / lower_bound_j(table, plan)
         found.append({"case": "50 queries, 10 levels", "set": number, "over_least": ratio})
     rng = rng_of("power-optimum", number)
     for _ in range(_SMALL):
-        small = Workload(queries=int(rng.integers(2, 6)), levels=int(rng.integers(2, 8)))
+        small = PowerWorkload(queries=int(rng.integers(2, 6)), levels=int(rng.integers(2, 8)))
         table = workload_table(small, "sorted", RATIO, rng)
         ratio = energy_of(table, bose(table)).total_j / energy_of(table, exhaustive(table)).total_j
         found.append({"case": "2 to 5 queries, 2 to 7 levels", "set": number, "over_least": ratio})
     return found
 
 
-def weighted_rows(gains: Table, optimum: Table) -> list[Row]:
+def weighted_rows(gains: ResultTable, optimum: ResultTable) -> list[Row]:
     """What goes beyond the source; it has no numbers for any of this."""
     rows = []
     for scene in SCENES:

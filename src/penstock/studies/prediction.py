@@ -16,7 +16,7 @@ from penstock.sim.micro_batches import MicroBatches
 from penstock.sim.row_feeds import EvenRows
 from penstock.studies.figures import Figure
 from penstock.studies.live_system import LiveSystem, Watched
-from penstock.studies.report import Row, Runner, Say, StudyReport, Table, Value, within
+from penstock.studies.report import ResultTable, Row, Runner, Say, StudyReport, Value, within
 from penstock.studies.running import one_by_one
 from penstock.studies.traffic import ROUND_S, SMALL, watched, workload
 
@@ -89,7 +89,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
         rows = []
         for (placement, multiplier), point in zip(predicted, real, strict=True):
             rows += _compared(placement, multiplier, costs, point)
-    table = Table("prediction", _COLUMNS, tuple(rows))
+    table = ResultTable("prediction", _COLUMNS, tuple(rows))
     return StudyReport(
         "prediction", tuple(_findings(table)), (table,), _drawn(), _setup(warm_s, measured_s)
     )
@@ -199,7 +199,7 @@ def _beside(predicted: float, measured: float | None) -> tuple[float | None, flo
     return round(measured, 4), round(predicted / measured - 1, 4)
 
 
-def _findings(table: Table) -> list[Row]:
+def _findings(table: ResultTable) -> list[Row]:
     """The worst error of every kind of quantity."""
     found = []
     for what, limit in (("utilisation", _AIM), ("rows/s", None), ("latency", None)):

@@ -18,7 +18,16 @@ from penstock.share.projection import Serving, segment_times_s
 from penstock.sim.fcfs_queue import times_in_queue_s
 from penstock.studies.figures import Figure
 from penstock.studies.recording import Stretch
-from penstock.studies.report import Row, Runner, Say, StudyReport, Table, Value, gathered, within
+from penstock.studies.report import (
+    ResultTable,
+    Row,
+    Runner,
+    Say,
+    StudyReport,
+    Value,
+    gathered,
+    within,
+)
 from penstock.studies.running import one_by_one
 from penstock.studies.seeds import rng_of
 
@@ -198,7 +207,7 @@ def _mean_and_noise(times_s: Floats) -> tuple[float, float]:
     return float(times_s.mean()), float(3 * np.std(batches, ddof=1) / np.sqrt(_BATCHES))
 
 
-def _shown(table: Table) -> list[Table]:
+def _shown(table: ResultTable) -> list[ResultTable]:
     curves = ("measured_s", "as the source", "corrected", "as found", "isolated_s")
     tables = []
     for name, at in _DRAWN.items():
@@ -211,12 +220,12 @@ def _shown(table: Table) -> list[Table]:
             )
         ]
         tables.append(
-            Table(f"projection-{name}", ("peak_load", "curve", "time_of_tau"), tuple(pairs))
+            ResultTable(f"projection-{name}", ("peak_load", "curve", "time_of_tau"), tuple(pairs))
         )
     return tables
 
 
-def _worst(table: Table, curve: str, segments: str) -> float:
+def _worst(table: ResultTable, curve: str, segments: str) -> float:
     """The lowest projection over measurement, noise allowed for."""
     rows = table.where(segments=segments)
     projected, time_s, noise_s = (
@@ -225,14 +234,16 @@ def _worst(table: Table, curve: str, segments: str) -> float:
     return float((projected / np.maximum(time_s - noise_s, 1e-12)).min())
 
 
-def _typical(table: Table, curve: str, segments: str) -> float:
+def _typical(table: ResultTable, curve: str, segments: str) -> float:
     rows = table.where(segments=segments)
     projected, time_s = (np.array(rows.column(n), dtype=float) for n in (curve, "measured_s"))
     return float(np.median(projected / time_s))
 
 
-def _rows(table: Table) -> list[Row]:
-    made = Table(table.name, table.columns, tuple(r for r in table.rows if "rec" not in str(r[0])))
+def _rows(table: ResultTable) -> list[Row]:
+    made = ResultTable(
+        table.name, table.columns, tuple(r for r in table.rows if "rec" not in str(r[0]))
+    )
     equal, unequal = made.where(tau_ratio=1.0), made.where(tau_ratio=_RATIOS[1])
     steady = made.where(pattern=PATTERNS[0].name)
     recorded = table.where(pattern=PATTERNS[8].name)

@@ -10,7 +10,16 @@ from penstock.load.feasible import axis_product, plane_distance
 from penstock.load.volume import ball_bound, polytope_volume
 from penstock.studies.figures import Figure
 from penstock.studies.placement_runs import numbers
-from penstock.studies.report import Row, Runner, Say, StudyReport, Table, Value, gathered, within
+from penstock.studies.report import (
+    ResultTable,
+    Row,
+    Runner,
+    Say,
+    StudyReport,
+    Value,
+    gathered,
+    within,
+)
 from penstock.studies.running import one_by_one
 from penstock.studies.seeds import rng_of
 
@@ -60,7 +69,7 @@ def _weights(rng: np.random.Generator) -> Floats:
     return weights
 
 
-def _rows(table: Table) -> list[Row]:
+def _rows(table: ResultTable) -> list[Row]:
     ratio = np.array(numbers(table.column("ratio")))
     rows = []
     for name, bound in (("g", "axis_bound"), ("r/r*", "ball_bound")):

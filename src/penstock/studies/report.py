@@ -61,10 +61,10 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Table:
+class ResultTable:
     """Measured values: named columns and rows of plain values; ``name`` names the CSV file.
 
-    >>> Table("t", ("x", "y"), ((1, 2.0), (3, 4.0))).column("y")
+    >>> ResultTable("t", ("x", "y"), ((1, 2.0), (3, 4.0))).column("y")
     [2.0, 4.0]
     """
 
@@ -76,14 +76,14 @@ class Table:
         at = self.columns.index(name)
         return [row[at] for row in self.rows]
 
-    def where(self, /, **wanted: Value) -> Table:
+    def where(self, /, **wanted: Value) -> ResultTable:
         """The rows that have these values."""
         kept = [
             row
             for row in self.rows
             if all(row[self.columns.index(name)] == one for name, one in wanted.items())
         ]
-        return Table(self.name, self.columns, tuple(kept))
+        return ResultTable(self.name, self.columns, tuple(kept))
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class StudyReport:
 
     study: str
     rows: tuple[Row, ...]
-    tables: tuple[Table, ...] = ()
+    tables: tuple[ResultTable, ...] = ()
     figures: tuple[Figure, ...] = ()
     setup: str = ""
     """How it was done, in a few sentences, for the reader of the table."""
@@ -105,7 +105,7 @@ class StudyReport:
         """The stable form that ``penstock study NAME --json`` prints."""
         return {"study": self.study, "rows": [asdict(row) for row in self.rows]}
 
-    def table(self, name: str) -> Table:
+    def table(self, name: str) -> ResultTable:
         return next(table for table in self.tables if table.name == name)
 
 
@@ -132,12 +132,14 @@ def near(quantity: str, source: float, ours: float, within_: float, note: str = 
     return within(quantity, source, ours, source - within_, source + within_, note)
 
 
-def records(name: str, found: Sequence[Mapping[str, Value]]) -> Table:
+def records(name: str, found: Sequence[Mapping[str, Value]]) -> ResultTable:
     """A table from records with the same keys."""
     columns = tuple(found[0]) if found else ()
-    return Table(name, columns, tuple(tuple(record[key] for key in columns) for record in found))
+    return ResultTable(
+        name, columns, tuple(tuple(record[key] for key in columns) for record in found)
+    )
 
 
-def gathered(name: str, parts: Iterable[Sequence[Mapping[str, Value]]]) -> Table:
+def gathered(name: str, parts: Iterable[Sequence[Mapping[str, Value]]]) -> ResultTable:
     """A table of what all points gave, where each of them gave several records."""
     return records(name, [record for part in parts for record in part])

@@ -8,7 +8,7 @@ from penstock.place.rod import rod
 from penstock.studies.figures import Figure
 from penstock.studies.placement_runs import RIVALS, mean_by, ratio, searched
 from penstock.studies.random_trees import Trees, tree_problem
-from penstock.studies.report import Row, Runner, Say, StudyReport, Table, gathered, within
+from penstock.studies.report import ResultTable, Row, Runner, Say, StudyReport, gathered, within
 from penstock.studies.running import one_by_one
 from penstock.studies.seeds import rng_of
 
@@ -69,7 +69,7 @@ def measured(point: tuple[int, int]) -> list[dict[str, float | int | str | None]
     ]
 
 
-def _rows(table: Table) -> list[Row]:
+def _rows(table: ResultTable) -> list[Row]:
     rows = []
     for name, known in EARLIER.items():
         for size, before in zip(SIZES, known, strict=True):
@@ -81,7 +81,7 @@ def _rows(table: Table) -> list[Row]:
     return [*rows, *_claims(table)]
 
 
-def _claims(table: Table) -> list[Row]:
+def _claims(table: ResultTable) -> list[Row]:
     def mean(name: str, size: int) -> float:
         return mean_by(table, "ratio", operators=size, algorithm=name)
 

@@ -8,7 +8,7 @@ from penstock.place.rod import rod
 from penstock.studies.figures import Figure
 from penstock.studies.placement_runs import RIVALS, mean_by, ratio
 from penstock.studies.random_trees import Trees, tree_problem
-from penstock.studies.report import Row, Runner, Say, StudyReport, Table, gathered, within
+from penstock.studies.report import ResultTable, Row, Runner, Say, StudyReport, gathered, within
 from penstock.studies.running import one_by_one
 from penstock.studies.seeds import rng_of
 
@@ -53,7 +53,7 @@ def measured(point: tuple[int, int]) -> list[dict[str, float | int | str | None]
     ]
 
 
-def _rows(table: Table) -> list[Row]:
+def _rows(table: ResultTable) -> list[Row]:
     rows = []
     for name in RIVALS:
         means = [mean_by(table, "to_rod", inputs=one, algorithm=name) for one in INPUTS]

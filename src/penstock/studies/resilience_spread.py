@@ -8,7 +8,16 @@ from penstock.place.rod import rod
 from penstock.studies.figures import Figure
 from penstock.studies.placement_runs import RIVALS, numbers, ratio
 from penstock.studies.random_trees import Trees, tree_problem
-from penstock.studies.report import Row, Runner, Say, StudyReport, Table, Value, gathered, within
+from penstock.studies.report import (
+    ResultTable,
+    Row,
+    Runner,
+    Say,
+    StudyReport,
+    Value,
+    gathered,
+    within,
+)
 from penstock.studies.running import one_by_one
 from penstock.studies.seeds import rng_of
 
@@ -48,7 +57,7 @@ def measured(point: tuple[int, int, int]) -> list[dict[str, Value]]:
     ]
 
 
-def _percentiles(table: Table, name: str, percent: float) -> list[float]:
+def _percentiles(table: ResultTable, name: str, percent: float) -> list[float]:
     """A percentile of a rival's runs, for each graph."""
     graphs = dict.fromkeys(zip(table.column("operators"), table.column("graph"), strict=True))
     return [
@@ -58,7 +67,7 @@ def _percentiles(table: Table, name: str, percent: float) -> list[float]:
     ]
 
 
-def _rows(table: Table) -> list[Row]:
+def _rows(table: ResultTable) -> list[Row]:
     rows = []
     best = [percentile for name in RIVALS for percentile in _percentiles(table, name, 100)]
     for name in RIVALS:

@@ -13,7 +13,16 @@ from dataclasses import asdict, replace
 import numpy as np
 
 from penstock.studies.figures import Figure
-from penstock.studies.report import Row, Runner, Say, StudyReport, Table, Value, gathered, within
+from penstock.studies.report import (
+    ResultTable,
+    Row,
+    Runner,
+    Say,
+    StudyReport,
+    Value,
+    gathered,
+    within,
+)
 from penstock.studies.running import one_by_one
 from penstock.studies.sharing_runs import ALGORITHMS, SharingWorkload, compose_all
 
@@ -59,17 +68,17 @@ def measured(point: tuple[str, float, int, float, int]) -> list[dict[str, Value]
     return [common | asdict(compose_all(workload, algorithm, seed))]
 
 
-def _mean(table: Table, column: str, **wanted: Value) -> float:
+def _mean(table: ResultTable, column: str, **wanted: Value) -> float:
     return float(np.mean([float(str(value)) for value in table.where(**wanted).column(column)]))
 
 
-def _change(table: Table, column: str, rival: str, zipf: float) -> float:
+def _change(table: ResultTable, column: str, rival: str, zipf: float) -> float:
     """By how many percent synergy differs from a rival."""
     ours = _mean(table, column, algorithm="synergy", zipf=zipf, nodes=88)
     return 100 * (ours / _mean(table, column, algorithm=rival, zipf=zipf) - 1)
 
 
-def _rows(table: Table) -> list[Row]:
+def _rows(table: ResultTable) -> list[Row]:
     found = []
     for zipf in _ZIPFS:
         note = "" if zipf == 0.8 else "nearly everything is shared"

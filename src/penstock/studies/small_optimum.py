@@ -13,7 +13,16 @@ from penstock.place.rod import rod
 from penstock.studies.figures import Figure
 from penstock.studies.placement_runs import RIVALS, mean_by, numbers, searched
 from penstock.studies.random_trees import Trees, tree_problem
-from penstock.studies.report import Row, Runner, Say, StudyReport, Table, Value, gathered, within
+from penstock.studies.report import (
+    ResultTable,
+    Row,
+    Runner,
+    Say,
+    StudyReport,
+    Value,
+    gathered,
+    within,
+)
 from penstock.studies.running import one_by_one
 from penstock.studies.seeds import rng_of
 
@@ -56,7 +65,7 @@ def _exact(problem: Problem, plan: Ints) -> float:
     return polytope_volume(weights(problem, plan))
 
 
-def _rows(table: Table) -> list[Row]:
+def _rows(table: ResultTable) -> list[Row]:
     def least(name: str) -> float:
         return float(np.min(numbers(table.where(algorithm=name).column("to_optimum"))))
 

@@ -25,7 +25,7 @@ from scipy.stats import t as student
 from penstock.studies.figures import Figure
 from penstock.studies.live_system import LiveSystem, Watched, live_system
 from penstock.studies.recording import Stretch, replayed, write_packets
-from penstock.studies.report import Row, Runner, Say, StudyReport, Table, Value
+from penstock.studies.report import ResultTable, Row, Runner, Say, StudyReport, Value
 from penstock.studies.running import one_by_one
 
 STRATEGIES = ("rod", "largest-load", "connected", "random", "max-rate")
@@ -154,7 +154,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
                     rows.append((number, strategy, multiplier, *found))
                     if found[-1]:
                         break
-    table = Table("traffic", _COLUMNS, tuple(rows))
+    table = ResultTable("traffic", _COLUMNS, tuple(rows))
     return StudyReport(
         "traffic",
         tuple(_findings(table)),
@@ -233,7 +233,7 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
-def _findings(table: Table) -> list[Row]:
+def _findings(table: ResultTable) -> list[Row]:
     """The source's claims as far as the runs show them: who is overloaded first."""
     found = []
     runs = list(dict.fromkeys(table.column("run")))
@@ -267,7 +267,7 @@ def confidence_margin(values: Sequence[float]) -> float:
     return float(student.ppf((1 + _SURE) / 2, len(values) - 1)) * spread
 
 
-def _overload_point(table: Table, strategy: str) -> float:
+def _overload_point(table: ResultTable, strategy: str) -> float:
     """The last multiplier at which a plan keeps up, going up from the first; 0 if at none."""
     reached = 0.0
     for row in table.where(strategy=strategy).rows:

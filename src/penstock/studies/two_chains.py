@@ -7,7 +7,16 @@ from penstock.sim.arrivals import Alternating
 from penstock.sim.simulation import Simulation
 from penstock.studies.balancing_runs import SEEDS, at_every_level, drained, latency_figure
 from penstock.studies.placement_runs import mean_by
-from penstock.studies.report import Row, Runner, Say, StudyReport, Table, Value, records, within
+from penstock.studies.report import (
+    ResultTable,
+    Row,
+    Runner,
+    Say,
+    StudyReport,
+    Value,
+    records,
+    within,
+)
 from penstock.studies.running import one_by_one
 
 PLANS = {"connected": (0, 0, 1, 1), "cut": (0, 1, 1, 0)}
@@ -49,7 +58,7 @@ def measured(point: tuple[str, float, int]) -> dict[str, Value]:
     return {"plan": plan, "level": level, "seed": seed, **drained(simulation)}
 
 
-def _rows(table: Table, levels: tuple[float, ...]) -> list[Row]:
+def _rows(table: ResultTable, levels: tuple[float, ...]) -> list[Row]:
     rows = []
     for level in levels:
         cut, connected = (

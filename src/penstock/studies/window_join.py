@@ -10,11 +10,11 @@ from itertools import pairwise
 from penstock.studies.figures import Figure
 from penstock.studies.placement_runs import numbers
 from penstock.studies.report import (
+    ResultTable,
     Row,
     Runner,
     Say,
     StudyReport,
-    Table,
     Value,
     gathered,
     near,
@@ -62,18 +62,18 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     return StudyReport("window-join", rows, tuple(tables.values()), _figures(), setup)
 
 
-def at(table: Table, column: str, **wanted: Value) -> float:
+def at(table: ResultTable, column: str, **wanted: Value) -> float:
     """The one value of a column where others have these values."""
     (value,) = table.where(**wanted).column(column)
     assert isinstance(value, int | float)
     return float(value)
 
 
-def saturation_per_s(table: Table, workers: int, tuning: str) -> float:
+def saturation_per_s(table: ResultTable, workers: int, tuning: str) -> float:
     """The rate at which delays become long: between the last that is fine and the next.
 
     >>> rows = ((1000, 4, "tuned", 1.0), (2000, 4, "tuned", 2.0), (3000, 4, "tuned", 90.0))
-    >>> table = Table("t", ("rate_per_s", "workers", "tuning", "delay_s"), rows)
+    >>> table = ResultTable("t", ("rate_per_s", "workers", "tuning", "delay_s"), rows)
     >>> saturation_per_s(table, 4, "tuned")
     2500.0
     """
@@ -86,7 +86,7 @@ def saturation_per_s(table: Table, workers: int, tuning: str) -> float:
     return (delays[slow[0]][0] + delays[max(0, slow[0] - 1)][0]) / 2
 
 
-def _rate_rows(tables: dict[str, Table]) -> list[Row]:
+def _rate_rows(tables: dict[str, ResultTable]) -> list[Row]:
     table = tables[_RATES]
     plain: dict[str, Value] = {"workers": 4, "tuning": PLAIN}
     tuned: dict[str, Value] = {"workers": 4, "tuning": TUNED}
@@ -129,7 +129,7 @@ def _rate_rows(tables: dict[str, Table]) -> list[Row]:
     ]  # fmt: skip
 
 
-def _worker_rows(tables: dict[str, Table]) -> list[Row]:
+def _worker_rows(tables: dict[str, ResultTable]) -> list[Row]:
     table = tables[_WORKERS].where(adaptive=0)
     counts = numbers(table.column("workers"))
     sums = numbers(table.column("all_communication_s"))
@@ -153,7 +153,7 @@ def _r_squared(xs: list[float], ys: list[float]) -> float:
     return float(np.corrcoef(xs, ys)[0, 1] ** 2)
 
 
-def _epoch_rows(tables: dict[str, Table]) -> list[Row]:
+def _epoch_rows(tables: dict[str, ResultTable]) -> list[Row]:
     table, buffer = tables[_EPOCHS], tables[_BUFFER]
     epochs = sorted(numbers(table.column("distribution_s")))
     short, long = epochs[0], epochs[-1]
@@ -175,7 +175,7 @@ def _epoch_rows(tables: dict[str, Table]) -> list[Row]:
     return rows
 
 
-def _own_rows(tables: dict[str, Table]) -> list[Row]:
+def _own_rows(tables: dict[str, ResultTable]) -> list[Row]:
     """What the source does not measure: its groups are too equal for moves to matter."""
     table = tables[_BALANCE]
     rows = []
@@ -192,7 +192,7 @@ def _own_rows(tables: dict[str, Table]) -> list[Row]:
     return rows
 
 
-def _derived(tables: dict[str, Table]) -> list[Table]:
+def _derived(tables: dict[str, ResultTable]) -> list[ResultTable]:
     """Tables in the form that figures need: a value a row, named by what it is."""
     rates = tables[_RATES].where(workers=4)
     tuned = rates.where(tuning=TUNED)
@@ -200,8 +200,8 @@ def _derived(tables: dict[str, Table]) -> list[Table]:
     adaptive = at(workers, "all_communication_s", adaptive=1)
     fixed = workers.where(adaptive=0)
     named = [
-        Table("window-join-four-workers", rates.columns, rates.rows),
-        Table("window-join-tuned-rates", rates.columns, _by_workers(tables[_RATES])),
+        ResultTable("window-join-four-workers", rates.columns, rates.rows),
+        ResultTable("window-join-tuned-rates", rates.columns, _by_workers(tables[_RATES])),
         _long("window-join-shares-tuned", tuned, "rate_per_s",
               {"idle": "idle_s", "communication": "communication_s"}),
         _long("window-join-shares-plain", rates.where(tuning=PLAIN), "rate_per_s",
@@ -215,16 +215,16 @@ def _derived(tables: dict[str, Table]) -> list[Table]:
     sums = _long("window-join-sums", fixed, "workers",
                  {"mean": "communication_s", "sum": "all_communication_s"})  # fmt: skip
     extra = tuple((workers, "sum, adaptive", adaptive) for workers in fixed.column("workers"))
-    return [*named, Table(sums.name, sums.columns, (*sums.rows, *extra))]
+    return [*named, ResultTable(sums.name, sums.columns, (*sums.rows, *extra))]
 
 
-def _by_workers(table: Table) -> tuple[tuple[Value, ...], ...]:
+def _by_workers(table: ResultTable) -> tuple[tuple[Value, ...], ...]:
     tuned = table.where(tuning=TUNED)
     counts = dict.fromkeys(sorted(numbers(tuned.column("workers"))))
     return tuple(row for count in counts for row in tuned.where(workers=count).rows)
 
 
-def _long(name: str, table: Table, x: str, columns: dict[str, str]) -> Table:
+def _long(name: str, table: ResultTable, x: str, columns: dict[str, str]) -> ResultTable:
     return gathered(
         name,
         [

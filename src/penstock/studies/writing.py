@@ -7,7 +7,7 @@ from pathlib import Path
 
 from penstock.errors import InputError
 from penstock.studies.figures import draw
-from penstock.studies.report import StudyReport, Table, Value
+from penstock.studies.report import ResultTable, StudyReport, Value
 
 _ROW_COLUMNS = ("quantity", "source", "ours", "low", "high", "agrees", "note")
 
@@ -26,7 +26,7 @@ def write(report: StudyReport, folder: Path) -> tuple[Path, ...]:
 
 def _written(report: StudyReport, folder: Path) -> list[Path]:
     rows = tuple(tuple(getattr(row, name) for name in _ROW_COLUMNS) for row in report.rows)
-    paths = [_write_csv(Table("summary", _ROW_COLUMNS, rows), folder)]
+    paths = [_write_csv(ResultTable("summary", _ROW_COLUMNS, rows), folder)]
     paths += [_write_csv(table, folder) for table in report.tables]
     for figure in report.figures:
         path = folder / f"{figure.name}.svg"
@@ -35,7 +35,7 @@ def _written(report: StudyReport, folder: Path) -> list[Path]:
     return paths
 
 
-def _write_csv(table: Table, folder: Path) -> Path:
+def _write_csv(table: ResultTable, folder: Path) -> Path:
     path = folder / f"{table.name}.csv"
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")

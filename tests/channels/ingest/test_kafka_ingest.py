@@ -463,7 +463,7 @@ class TestFailures:
     ) -> None:
         filler = "x" * 100_000
         cluster.produce(here.topic, (json.dumps({"ts": 2, "x": filler}) for _ in range(80)))
-        consumer = kafka_cluster.Cluster(cluster.address).consumer()
+        consumer = kafka_cluster.KafkaCluster(cluster.address).consumer()
         with pytest.raises(RunError, match=r"partition 0 starts at offset \d+, needed from 0"):
             list(kafka.records(consumer, cluster.address, here.topic, [Span(0, 0, 80)]))
         consumer.close()

@@ -13,7 +13,7 @@ from laws import tried
 from penstock.errors import InputError
 from penstock.lang.sql import KnownNames, query_sql
 from penstock.lang.sql.graph import identity
-from penstock.lang.sql.query_text import _behind, _Printer
+from penstock.lang.sql.query_text import _behind, _SqlPrinter
 from penstock.model.aggregates import AggregateCall
 from penstock.model.canonical import same_operators
 from penstock.model.expressions import Call, Column, Literal
@@ -41,7 +41,7 @@ EXAMPLES = [path.read_text() for path in sorted(NEXMARK.glob("*.sql"))]
 @pytest.mark.parametrize("folding", [True, False], ids=["folded", "plain"])
 def test_what_is_printed_reads_back(text: str, folding: bool) -> None:
     first = operators(text)
-    printed = _Printer(_behind(network(first), "q"), "q", folding=folding).text()
+    printed = _SqlPrinter(_behind(network(first), "q"), "q", folding=folding).text()
     assert same_operators(operators(printed), first)
     if folding:
         assert query_sql(network(first), "q") == printed  # so it is what people get to see

@@ -20,7 +20,7 @@ from penstock.model.schema import Schema, Shape
 from penstock.model.sources import Database
 from penstock.spark.lookup import engine_of
 from penstock.spark.sinks.batch import Batch
-from penstock.spark.sinks.database_sink import TableSink
+from penstock.spark.sinks.database_sink import DatabaseSink
 from postgres import temporary_postgres
 
 from answers.oracle import Oracle, Row, check_same, rows_of, run
@@ -116,7 +116,7 @@ def test_a_batch_offered_twice_is_written_once(session: SparkSession, tmp_path: 
     )
     for _ in range(2):
         for number in (0, 1, 1, 0):
-            TableSink(write, "writer", 1).write(rows, Batch(number))
+            DatabaseSink(write, "writer", 1).write(rows, Batch(number))
     with engine_of(url).connect() as connection:
         count = connection.execute(sa.text("SELECT count(*) FROM loads")).scalar()
     assert count == 4
@@ -142,7 +142,7 @@ def test_many_begin_to_write_at_once(url: str) -> None:
     barrier = Barrier(len(writes))
 
     def begin(write: SqlWrite) -> None:
-        sink = TableSink(write, write.name, 1)
+        sink = DatabaseSink(write, write.name, 1)
         barrier.wait()
         for number in range(3):
             sink._commit(rows, number)

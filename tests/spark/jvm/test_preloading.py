@@ -54,14 +54,14 @@ def test_it_is_in_memory_before_the_turn_comes(
     monkeypatch.setattr(preloading, "_MUCH_BYTES", much_bytes)
     java, target = _Java(session), place.node(session)
     asked: list[int] = []
-    collect_garbage = preloading._Spark.collect_garbage
+    collect_garbage = preloading._SparkQuery.collect_garbage
 
-    def collect(spark: preloading._Spark) -> None:
+    def collect(spark: preloading._SparkQuery) -> None:
         before = java.full_collections()
         collect_garbage(spark)
         asked.append(java.full_collections() - before)
 
-    monkeypatch.setattr(preloading._Spark, "collect_garbage", collect)
+    monkeypatch.setattr(preloading._SparkQuery, "collect_garbage", collect)
     target.arm(place.network, place.fragment, 2)
     run = target._armed["sums"].run
     assert run is not None

@@ -14,7 +14,7 @@ import psutil
 _EVERY_S = 0.1
 
 
-class Watched(NamedTuple):
+class WatchedJoin(NamedTuple):
     """A join at one moment: batches and their time so far, rows of its windows, bytes held."""
 
     batches: int
@@ -26,9 +26,9 @@ class Watched(NamedTuple):
 class JoinWatch:
     """Looks several times a second while inside."""
 
-    def __init__(self, look: Callable[[], Watched | None]) -> None:
+    def __init__(self, look: Callable[[], WatchedJoin | None]) -> None:
         self._look = look
-        self._seen: list[Watched] = []
+        self._seen: list[WatchedJoin] = []
         self._over = Event()
         self._thread = Thread(target=self._work, daemon=True)
         self.peak_bytes = 0

@@ -23,7 +23,7 @@ import pyarrow.dataset as ds
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from penstock.bench.peers.join_watch import JoinWatch, Watched
+from penstock.bench.peers.join_watch import JoinWatch, WatchedJoin
 from penstock.bench.peers.stock import stock_session
 from penstock.lang.deployment import parse_deployment
 from penstock.place.fuse import fuse
@@ -74,7 +74,7 @@ def run_ours(session: SparkSession, request: Request, scratch: Path) -> Answer:
     return {"batches": batches, **watch.summary()}
 
 
-def _ours(node: Node, state: StateFolder, name: str) -> Watched:
+def _ours(node: Node, state: StateFolder, name: str) -> WatchedJoin:
     status = node.status(name)
     runs = state.fragment(name).runs
     sizes = []
@@ -83,7 +83,7 @@ def _ours(node: Node, state: StateFolder, name: str) -> Watched:
             sizes.append(path.stat().st_size)
         except FileNotFoundError:
             continue
-    return Watched(status.batches, status.busy_ms, status.state_rows, sum(sizes))
+    return WatchedJoin(status.batches, status.busy_ms, status.state_rows, sum(sizes))
 
 
 def _await(node: Node, condition: Callable[[], bool]) -> None:

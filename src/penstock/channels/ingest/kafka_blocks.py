@@ -20,7 +20,7 @@ _DECODED_TOGETHER = 4_000
 
 
 @dataclass(frozen=True)
-class Block:
+class KafkaBlock:
     """The rows in some consecutive records of a partition, and what could not be read of them."""
 
     partition: int
@@ -30,7 +30,7 @@ class Block:
 
 def read_blocks(
     consumer: Consumer, source: KafkaSource, turns: Sequence[Span], form: RowForm
-) -> list[Block]:
+) -> list[KafkaBlock]:
     """A block for each of ``turns``, in their order; those of a partition follow each other.
 
     Records are decoded once a few turns are there: no more than that and a turn of each partition
@@ -69,7 +69,7 @@ class _Decoding:
         self._form = form
         self._waiting: list[tuple[Span, list[Message]]] = []
         self._count = 0
-        self.blocks: dict[Span, Block] = {}
+        self.blocks: dict[Span, KafkaBlock] = {}
 
     def add(self, turn: Span, given: list[Message]) -> None:
         """Takes the records of one more turn."""
@@ -93,7 +93,7 @@ class _Decoding:
                 place = f"{self._topic}[{turn.partition}]"
                 bad.append(replace(reject, file=place, line=offset or 0))
             rows = len(given) - len(bad)
-            block = Block(turn.partition, piece.rows.slice(row, rows), tuple(bad))
+            block = KafkaBlock(turn.partition, piece.rows.slice(row, rows), tuple(bad))
             self.blocks[turn] = block
             first, row = first + len(given), row + rows
         assert row == piece.rows.num_rows

@@ -18,10 +18,10 @@ from confluent_kafka import Consumer
 
 from penstock.channels.dead_letters import DeadLetters
 from penstock.channels.ingest.entrance import Entrance, JudgedRows, Reached
-from penstock.channels.ingest.kafka_blocks import Block, read_blocks
+from penstock.channels.ingest.kafka_blocks import KafkaBlock, read_blocks
 from penstock.channels.ingest.stepwise import StepwiseIngest
 from penstock.channels.kafka import Marks, lost, marks_of, partitions_of
-from penstock.channels.kafka_cluster import Cluster
+from penstock.channels.kafka_cluster import KafkaCluster
 from penstock.channels.writer import Writer
 from penstock.errors import RunError
 from penstock.feeds.partitions import Span, block_of, latest_of, stream_time_us, take_turns
@@ -132,7 +132,7 @@ class KafkaIngest(StepwiseIngest):
     def _marks(self) -> dict[int, Marks]:
         brokers, topic = self._source.brokers, self._source.topic
         if self._consumer is None:
-            self._consumer = Cluster(brokers, self._source.client).consumer()
+            self._consumer = KafkaCluster(brokers, self._source.client).consumer()
         partitions = partitions_of(self._consumer, brokers, topic)
         return marks_of(self._consumer, brokers, topic, partitions)
 
@@ -151,7 +151,7 @@ class KafkaIngest(StepwiseIngest):
         return self._entrance.admit_judged(judged, progress, rejects, progress.is_over, arrived_s)
 
     def _judged(
-        self, blocks: Sequence[Block], progress: KafkaProgress, arrived_s: float
+        self, blocks: Sequence[KafkaBlock], progress: KafkaProgress, arrived_s: float
     ) -> tuple[list[JudgedRows], KafkaProgress]:
         """The rows of every block, each judged by those before it in its partition."""
         reached_us, quiet = dict(progress.partitions_us), set(progress.quiet)

@@ -56,7 +56,7 @@ def deployment_yaml(
     Paths below ``folder`` are written relative to it, others in full. A password in a database URL
     becomes an environment variable to set, unless ``show_passwords``.
     """
-    printer = _Printer(folder, show_passwords)
+    printer = _YamlPrinter(folder, show_passwords)
     network = deployment.network
     groups = groups_of(network)
     queries = {query.name for query in network.queries}
@@ -83,7 +83,7 @@ def deployment_yaml(
 
 
 @dataclass(frozen=True)
-class _Printer:
+class _YamlPrinter:
     """How locations are to be written."""
 
     folder: Path | None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from penstock.errors import InputError
-from penstock.lang.sql.context import Context, only
+from penstock.lang.sql.context import QueryContext, only
 from penstock.lang.sql.expressions import to_expression
 from penstock.lang.sql.scope import Relation, RowScope
 from penstock.model.expressions import (
@@ -42,7 +42,7 @@ Conditions = tuple[Condition, ...]
 
 
 @dataclass(frozen=True)
-class JoinStep:
+class JoinedRelation:
     """One more relation, how it is joined, and the conditions to check while and after that."""
 
     relation: Relation
@@ -70,8 +70,8 @@ def together(conditions: Iterable[Condition]) -> Expression | None:
 
 
 def join_steps(
-    joins: Sequence[exp.Join], where: exp.Expr | None, rows: RowScope, context: Context
-) -> tuple[Conditions, tuple[JoinStep, ...]]:
+    joins: Sequence[exp.Join], where: exp.Expr | None, rows: RowScope, context: QueryContext
+) -> tuple[Conditions, tuple[JoinedRelation, ...]]:
     """The conditions on the first relation alone, and the joins with the conditions of each.
 
     A condition of WHERE or of an inner join holds for the result as a whole, so it is checked
@@ -85,7 +85,7 @@ def join_steps(
     overall = (*inner, *conditions(where, rows.within("WHERE")))
     by_relation = [_mentioning(overall, rows, at) for at in range(len(rows.relations))]
     steps = (
-        JoinStep(relation, kind, *((late, ()) if kind == "inner" else (on, late)))
+        JoinedRelation(relation, kind, *((late, ()) if kind == "inner" else (on, late)))
         for relation, kind, on, late in zip(
             rows.relations[1:], kinds, own, by_relation[1:], strict=True
         )
@@ -101,7 +101,7 @@ def _mentioning(overall: Conditions, rows: RowScope, at: int) -> Conditions:
     )
 
 
-def _kind(join: exp.Join, context: Context) -> JoinKind:
+def _kind(join: exp.Join, context: QueryContext) -> JoinKind:
     """Whether a join is inner or left; raises for the others."""
     only(context, join, ("this", "on", "side", "kind"), "a join")
     if join.side == "LEFT" and join.kind in ("", "OUTER"):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from penstock.errors import InputError, Place, listed, suggestion
-from penstock.lang.sql.graph import Draft
+from penstock.lang.sql.graph import OperatorDrafts
 from penstock.lang.sql.places import WrittenText
 from penstock.lang.sql.records import KnownNames
 from penstock.model.expressions import Expression, all_of, conjuncts
@@ -44,21 +44,21 @@ _REFUSED: Mapping[str, tuple[str, str]] = {
 
 
 @dataclass(frozen=True)
-class Context:
+class QueryContext:
     """Where a query or a part of it is being read; ``owner`` begins its operators' names."""
 
     written: WrittenText
     catalog: KnownNames
-    draft: Draft
+    draft: OperatorDrafts
     query: str
     owner: str
     subqueries: Mapping[str, Input] = field(default_factory=dict)
 
-    def owned_by(self, part: str) -> Context:
+    def owned_by(self, part: str) -> QueryContext:
         """The context of a named part of the query."""
         return replace(self, owner=f"{self.owner}_{part.lower()}")
 
-    def knowing(self, name: str, result: Input) -> Context:
+    def knowing(self, name: str, result: Input) -> QueryContext:
         """The context in which ``name`` is also the result of a subquery."""
         return replace(self, subqueries={**self.subqueries, name.lower(): result})
 
@@ -99,7 +99,7 @@ class Context:
         return self.written.error(node.this, what, suggestion(node.name, names))
 
 
-def only(context: Context, node: exp.Expr, known: Collection[str], what: str) -> None:
+def only(context: QueryContext, node: exp.Expr, known: Collection[str], what: str) -> None:
     """Raises if ``node`` has any part that is not ``known``: nothing is ignored silently."""
     for name, part in node.args.items():
         if not part or name in known:

@@ -63,7 +63,7 @@ def in_reading_order(graph: Graph) -> Graph:
     return replace(graph, operators=tuple(found.values()))
 
 
-class Draft:
+class OperatorDrafts:
     """Collects the operators of a query as its clauses are understood."""
 
     def __init__(self, taken: Iterable[str]) -> None:

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from penstock.errors import InputError
 from penstock.lang.sql.aggregates import aggregate_call, aggregate_nodes
-from penstock.lang.sql.context import Context, only
+from penstock.lang.sql.context import QueryContext, only
 from penstock.lang.sql.expressions import to_expression
 from penstock.lang.sql.functions import WINDOWS
 from penstock.lang.sql.grouped_scope import GroupedScope
@@ -35,7 +35,7 @@ def is_grouped(select: exp.Select) -> bool:
     return bool(select.args.get("group") or select.args.get("having") or aggregated)
 
 
-def plan_grouped(select: exp.Select, rows: RowScope, input: Input, context: Context) -> Input:
+def plan_grouped(select: exp.Select, rows: RowScope, input: Input, context: QueryContext) -> Input:
     """The rows of ``input`` grouped, then those groups HAVING keeps, then the SELECT list."""
     elements = list(_elements(select, rows, context))
     window_node = _window_node(select, elements, input, rows, context)
@@ -56,7 +56,7 @@ def plan_grouped(select: exp.Select, rows: RowScope, input: Input, context: Cont
 
 
 def _selected(
-    select: exp.Select, rows: RowScope, scope: GroupedScope, grouped: Input, context: Context
+    select: exp.Select, rows: RowScope, scope: GroupedScope, grouped: Input, context: QueryContext
 ) -> Input:
     having = select.args.get("having")
     if having:
@@ -70,7 +70,7 @@ def _aliased(select: exp.Select) -> Iterator[exp.Alias]:
     return (one for one in select.expressions if isinstance(one, exp.Alias))
 
 
-def _elements(select: exp.Select, rows: RowScope, context: Context) -> Iterator[exp.Expr]:
+def _elements(select: exp.Select, rows: RowScope, context: QueryContext) -> Iterator[exp.Expr]:
     """What is grouped by, with numbers and names of the SELECT list replaced by what they mean."""
     group = select.args.get("group")
     if not group:
@@ -96,7 +96,7 @@ def _is_alias(node: exp.Expr, rows: RowScope) -> bool:
     return isinstance(node, exp.Column) and not node.table and not rows.has(node.name)
 
 
-def _ordinal(node: exp.Expr, select: exp.Select, context: Context) -> exp.Expr:
+def _ordinal(node: exp.Expr, select: exp.Select, context: QueryContext) -> exp.Expr:
     at = int(node.name)
     if not 1 <= at <= len(select.expressions):
         count = len(select.expressions)
@@ -127,7 +127,11 @@ def _window_example(rows: RowScope) -> str:
 
 
 def _window_node(
-    select: exp.Select, elements: list[exp.Expr], input: Input, rows: RowScope, context: Context
+    select: exp.Select,
+    elements: list[exp.Expr],
+    input: Input,
+    rows: RowScope,
+    context: QueryContext,
 ) -> exp.Expr:
     found = [one for one in elements if _is_window(one)]
     if len(found) == 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from penstock.errors import InputError, listed, suggestion
-from penstock.lang.sql.context import Context, only
+from penstock.lang.sql.context import QueryContext, only
 from penstock.lang.sql.query import plan_query, with_subqueries
 from penstock.model.expressions import Cast, Column, Expression
 from penstock.model.operators import Input, SqlWrite
@@ -14,7 +14,7 @@ from penstock.model.sources import Table
 from penstock.model.types import common_type
 
 
-def plan_insert(node: exp.Insert, context: Context) -> Input:
+def plan_insert(node: exp.Insert, context: QueryContext) -> Input:
     """The rows of a query written to a table, and passed on."""
     only(context, node, ("this", "expression", "with_", "by_name"), "a query on a stream")
     target = node.this.this if isinstance(node.this, exp.Schema) else node.this
@@ -43,7 +43,7 @@ def _name_columns(node: exp.Insert) -> None:
             item.replace(exp.Alias(this=item.copy(), alias=column.copy()))
 
 
-def _table(target: exp.Expr, context: Context) -> Table:
+def _table(target: exp.Expr, context: QueryContext) -> Table:
     tables = {
         name.lower(): one
         for name, one in context.catalog.tables.items()
@@ -62,7 +62,7 @@ def _table(target: exp.Expr, context: Context) -> Table:
 
 
 def _columns(
-    node: exp.Insert, target: exp.Expr, table: Table, result: Input, context: Context
+    node: exp.Insert, target: exp.Expr, table: Table, result: Input, context: QueryContext
 ) -> tuple[tuple[str, Expression], ...]:
     """The table's columns: by position if they are listed, else by name."""
     if isinstance(node.this, exp.Schema):
@@ -86,7 +86,7 @@ def _columns(
 
 
 def _by_position(
-    listing: list[exp.Expr], table: Table, result: Input, context: Context
+    listing: list[exp.Expr], table: Table, result: Input, context: QueryContext
 ) -> tuple[tuple[str, Expression], ...]:
     if len(listing) != len(result.schema):
         counts = f"{len(listing)} columns are listed and {len(result.schema)} selected"

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from penstock.lang.sql.bounds import Offsets
 from penstock.lang.sql.conditions import Conditions, together
-from penstock.lang.sql.context import Context
+from penstock.lang.sql.context import QueryContext
 from penstock.lang.sql.scope import RowScope, fresh
 from penstock.model.expressions import Column, Expression
 from penstock.model.operators import Input
@@ -34,7 +34,7 @@ class Joined:
         return frozenset(self.input.schema.names)
 
 
-def filtered(input: Input, conditions: Conditions, context: Context) -> Input:
+def filtered(input: Input, conditions: Conditions, context: QueryContext) -> Input:
     """The rows that meet all conditions."""
     predicate = together(conditions)
     if predicate is None:
@@ -57,7 +57,7 @@ def computed(keys: Keys) -> Keys:
 
 
 def with_keys(
-    input: Input, keys: Keys, needed: frozenset[str], node: exp.Expr, context: Context
+    input: Input, keys: Keys, needed: frozenset[str], node: exp.Expr, context: QueryContext
 ) -> Input:
     """The input with the keys of a join, and without what is not needed any more."""
     kept = needed | {name for name, _ in keys} | {input.shape.event_time}

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from penstock.lang.sql.conditions import Conditions, JoinStep, join_steps
-from penstock.lang.sql.context import Context
+from penstock.lang.sql.conditions import Conditions, JoinedRelation, join_steps
+from penstock.lang.sql.context import QueryContext
 from penstock.lang.sql.expressions import to_expression
 from penstock.lang.sql.joined import Joined, filtered
 from penstock.lang.sql.scope import RowScope
@@ -18,7 +18,7 @@ from penstock.model.sources import Table
 
 
 def join_relations(
-    select: exp.Select, rows: RowScope, used: frozenset[str], context: Context
+    select: exp.Select, rows: RowScope, used: frozenset[str], context: QueryContext
 ) -> Input:
     """All relations of a SELECT joined, with each part of WHERE applied as early as it can be.
 
@@ -46,14 +46,14 @@ def join_relations(
     return joined.input
 
 
-def _conditions_after(steps: tuple[JoinStep, ...], at: int) -> Conditions:
+def _conditions_after(steps: tuple[JoinedRelation, ...], at: int) -> Conditions:
     """The conditions that are checked once the step at ``at`` is done."""
     own = steps[at].after
     return (*own, *(one for step in steps[at + 1 :] for one in (*step.on, *step.after)))
 
 
 def _filtered_whole(
-    input: Input, condition: exp.Expr | None, rows: RowScope, context: Context
+    input: Input, condition: exp.Expr | None, rows: RowScope, context: QueryContext
 ) -> Input:
     if condition is None:
         return input
@@ -61,7 +61,11 @@ def _filtered_whole(
 
 
 def _with_step(
-    joined: Joined, step: JoinStep, later: frozenset[str], rows: RowScope, context: Context
+    joined: Joined,
+    step: JoinedRelation,
+    later: frozenset[str],
+    rows: RowScope,
+    context: QueryContext,
 ) -> Joined:
     """One more relation joined; ``later`` are the columns needed after that."""
     source = step.relation.source

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from penstock.lang.sql.aggregates import aggregate_call, is_aggregate
-from penstock.lang.sql.context import Context
+from penstock.lang.sql.context import QueryContext
 from penstock.lang.sql.expressions import to_expression
-from penstock.lang.sql.graph import Draft
+from penstock.lang.sql.graph import OperatorDrafts
 from penstock.lang.sql.insert import plan_insert
 from penstock.lang.sql.naming import named
 from penstock.lang.sql.places import WrittenText
@@ -41,8 +41,8 @@ def parse_query(name: str, text: str, catalog: KnownNames, origin: str = "query"
     checked_name(name, "query")
     written = WrittenText(origin, text)
     tree = parse_statement(written)
-    draft = Draft(catalog.names)
-    context = Context(written, catalog, draft, name, name)
+    draft = OperatorDrafts(catalog.names)
+    context = QueryContext(written, catalog, draft, name, name)
     with not_too_deep(written):
         if isinstance(tree, exp.Insert):
             result = plan_insert(tree, context)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from penstock.errors import InputError
-from penstock.lang.sql.context import Context, only
+from penstock.lang.sql.context import QueryContext, only
 from penstock.lang.sql.grouping import is_grouped, plan_grouped
 from penstock.lang.sql.joins import join_relations
 from penstock.lang.sql.scope import Relation, RowScope, unique_names
@@ -17,7 +17,7 @@ from penstock.model.sources import Table
 from penstock.model.types import common_type
 
 
-def plan_query(node: exp.Expr, context: Context) -> Input:
+def plan_query(node: exp.Expr, context: QueryContext) -> Input:
     """The result of a query; its operators are added to the draft."""
     context = with_subqueries(node, context)
     if isinstance(node, exp.Subquery):
@@ -30,7 +30,7 @@ def plan_query(node: exp.Expr, context: Context) -> Input:
     raise _not_a_query(node, context)
 
 
-def _not_a_query(node: exp.Expr, context: Context) -> InputError:
+def _not_a_query(node: exp.Expr, context: QueryContext) -> InputError:
     keyword, hint = "this", "Begin with SELECT."
     if isinstance(node, exp.Except):
         keyword, hint = "EXCEPT", "Use LEFT JOIN, and WHERE … IS NULL."
@@ -46,7 +46,7 @@ def _not_a_query(node: exp.Expr, context: Context) -> InputError:
     )
 
 
-def with_subqueries(node: exp.Expr, context: Context) -> Context:
+def with_subqueries(node: exp.Expr, context: QueryContext) -> QueryContext:
     """The context in which the common table expressions of ``node`` are known."""
     clause = node.args.get("with_")
     if not clause:
@@ -63,14 +63,14 @@ def with_subqueries(node: exp.Expr, context: Context) -> Context:
     return context
 
 
-def _plan_part(node: exp.Expr, name: str, context: Context) -> Input:
+def _plan_part(node: exp.Expr, name: str, context: QueryContext) -> Input:
     part = context.owned_by(name)
     result = plan_query(node, part)
     context.draft.wish(result.stream, part.owner)
     return result
 
 
-def _alias(node: exp.Expr, context: Context) -> str:
+def _alias(node: exp.Expr, context: QueryContext) -> str:
     alias = node.args.get("alias")
     if not alias:
         return ""
@@ -78,7 +78,7 @@ def _alias(node: exp.Expr, context: Context) -> str:
     return str(alias.name)
 
 
-def _plan_union(node: exp.Union, context: Context) -> Input:
+def _plan_union(node: exp.Union, context: QueryContext) -> Input:
     nodes = list(_branches(node, context))
     branches = tuple(plan_query(one, context) for one in nodes)
     for one, branch in zip(nodes[1:], branches[1:], strict=True):
@@ -86,7 +86,7 @@ def _plan_union(node: exp.Union, context: Context) -> Input:
     return context.add(node, lambda name: Union(name, branches))
 
 
-def _branches(node: exp.Expr, context: Context, inner: bool = False) -> Iterator[exp.Expr]:
+def _branches(node: exp.Expr, context: QueryContext, inner: bool = False) -> Iterator[exp.Expr]:
     """The queries of a union, those of unions inside it included unless they begin with WITH."""
     if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Union) and node.is_wrapper:
         node = node.this
@@ -104,7 +104,7 @@ def _branches(node: exp.Expr, context: Context, inner: bool = False) -> Iterator
     yield from _branches(node.expression, context, inner=True)
 
 
-def _check_alike(first: Input, other: Input, node: exp.Expr, context: Context) -> None:
+def _check_alike(first: Input, other: Input, node: exp.Expr, context: QueryContext) -> None:
     pairs = list(zip(first.schema, other.schema, strict=False))
     differ = [(one, two) for one, two in pairs if common_type(one.type, two.type) is None]
     hint = "Select as many columns of the same types on both sides."
@@ -116,7 +116,7 @@ def _check_alike(first: Input, other: Input, node: exp.Expr, context: Context) -
         raise context.written.error(node, what, hint)
 
 
-def _plan_select(select: exp.Select, context: Context) -> Input:
+def _plan_select(select: exp.Select, context: QueryContext) -> Input:
     check_parts(select, context)
     rows = RowScope(context.written, _relations(select, context), "SELECT")
     input = join_relations(select, rows, used_columns(select, rows), context)
@@ -125,7 +125,7 @@ def _plan_select(select: exp.Select, context: Context) -> Input:
     return context.mapped(select, input, output_columns(select, rows, rows))
 
 
-def _relations(select: exp.Select, context: Context) -> tuple[Relation, ...]:
+def _relations(select: exp.Select, context: QueryContext) -> tuple[Relation, ...]:
     """What a SELECT reads, with column names that are unique in it."""
     nodes = [select.args["from_"].this, *(one.this for one in select.args.get("joins") or [])]
     relations: list[Relation] = []
@@ -141,7 +141,7 @@ def _relations(select: exp.Select, context: Context) -> tuple[Relation, ...]:
 
 
 def _relation(
-    node: exp.Expr, taken: tuple[str, ...], select: exp.Select, context: Context
+    node: exp.Expr, taken: tuple[str, ...], select: exp.Select, context: QueryContext
 ) -> Relation:
     source: Input | Table
     if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Query):

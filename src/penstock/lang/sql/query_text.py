@@ -63,10 +63,10 @@ def query_sql(network: Network, stream: str) -> str:
             f"{stream} comes from a {last.kind} operator, which SQL cannot express",
             hint="Ask for a query that reads it.",
         )
-    readable = _Printer(operators, stream, folding=True).text()
+    readable = _SqlPrinter(operators, stream, folding=True).text()
     if _reads_back(readable, operators, stream, network):
         return readable
-    return _Printer(operators, stream, folding=False).text()
+    return _SqlPrinter(operators, stream, folding=False).text()
 
 
 def _behind(network: Network, stream: str) -> tuple[Operator, ...]:
@@ -104,7 +104,7 @@ def _reads_back(text: str, operators: tuple[Operator, ...], stream: str, network
 
 
 @dataclass
-class _Printer:
+class _SqlPrinter:
     """Writes the operators of one query; ``folding`` puts as many as it can into one SELECT."""
 
     operators: tuple[Operator, ...]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from penstock.errors import InputError
-from penstock.lang.sql.context import Context, only
+from penstock.lang.sql.context import QueryContext, only
 from penstock.lang.sql.expressions import ClauseScope, to_expression
 from penstock.lang.sql.places import WrittenText
 from penstock.lang.sql.scope import Relation, RowScope
@@ -129,7 +129,7 @@ def used_columns(select: exp.Select, rows: RowScope) -> frozenset[str]:
     return frozenset(found)
 
 
-def check_parts(select: exp.Select, context: Context) -> None:
+def check_parts(select: exp.Select, context: QueryContext) -> None:
     """Raises for every part of a SELECT that has no meaning on a stream."""
     known = ("with_", "expressions", "from_", "joins", "where", "group", "having")
     only(context, select, known, "a query on a stream")

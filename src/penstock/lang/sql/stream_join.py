@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from penstock.errors import InputError
 from penstock.lang.sql.bounds import TimeLimits, combined, limits, offsets_after
-from penstock.lang.sql.conditions import Conditions, JoinStep, split_equal, together
-from penstock.lang.sql.context import Context
+from penstock.lang.sql.conditions import Conditions, JoinedRelation, split_equal, together
+from penstock.lang.sql.context import QueryContext
 from penstock.lang.sql.joined import Joined, Keys, computed, filtered, join_keys, with_keys
 from penstock.lang.sql.scope import Relation, RowScope
 from penstock.model.expressions import Column, Expression, transform
@@ -17,11 +17,11 @@ from penstock.model.windows import TimeBound
 
 def with_stream(
     joined: Joined,
-    step: JoinStep,
+    step: JoinedRelation,
     source: Input,
     later: frozenset[str],
     rows: RowScope,
-    context: Context,
+    context: QueryContext,
 ) -> Joined:
     """The rows so far with those of one more stream; only columns needed ``later`` are kept.
 
@@ -51,7 +51,7 @@ def with_stream(
     return replace(joined, input=output, offsets=after)
 
 
-def _check_times(joined: Joined, relation: Relation, source: Input, context: Context) -> None:
+def _check_times(joined: Joined, relation: Relation, source: Input, context: QueryContext) -> None:
     with context.written.pointing_at(joined.rows.relations[0].node):
         check_windowable(Input(joined.title, joined.input.shape), "a join")
     with context.written.pointing_at(relation.node):
@@ -64,7 +64,7 @@ def _bound(
     right_time: str,
     relation: Relation,
     rows: RowScope,
-    context: Context,
+    context: QueryContext,
 ) -> tuple[TimeBound, Conditions]:
     """The time bound among the conditions, and the conditions it does not make superfluous."""
     found = [(one, limits(one.expression, joined.offsets, right_time)) for one in given]
@@ -79,7 +79,11 @@ def _bound(
 
 
 def _unbounded(
-    found: TimeLimits, left_title: str, times: tuple[str, str], relation: Relation, context: Context
+    found: TimeLimits,
+    left_title: str,
+    times: tuple[str, str],
+    relation: Relation,
+    context: QueryContext,
 ) -> InputError:
     left, right = times
     missing = f"how far apart {left} and {right} may be"
@@ -100,7 +104,7 @@ def _renamed(
     alone: Conditions,
     keys: Keys,
     needed: frozenset[str],
-    context: Context,
+    context: QueryContext,
 ) -> Input:
     """A relation's rows that meet its own conditions, under the names of this SELECT."""
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from penstock.lang.sql.conditions import JoinStep, split_equal
-from penstock.lang.sql.context import Context
+from penstock.lang.sql.conditions import JoinedRelation, split_equal
+from penstock.lang.sql.context import QueryContext
 from penstock.lang.sql.joined import Joined, computed, filtered, join_keys, with_keys
 from penstock.model.expressions import Column
 from penstock.model.operators import SqlRead, TableJoin
@@ -13,7 +13,7 @@ from penstock.model.sources import Table
 
 
 def with_table(
-    joined: Joined, step: JoinStep, table: Table, later: frozenset[str], context: Context
+    joined: Joined, step: JoinedRelation, table: Table, later: frozenset[str], context: QueryContext
 ) -> Joined:
     """The rows so far with the columns of a table's rows that are needed ``later``.
 

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from penstock.errors import InputError
 from penstock.lang.sql import literals
-from penstock.lang.sql.context import Context
+from penstock.lang.sql.context import QueryContext
 from penstock.lang.sql.places import WrittenText
 from penstock.lang.sql.scope import RowScope
 from penstock.model.durations import duration_us
@@ -46,7 +46,7 @@ def _length_us(node: exp.Expr, written: WrittenText) -> int:
 
 
 def event_time_input(
-    node: exp.Expr, rows: RowScope, input: Input, needed: frozenset[str], context: Context
+    node: exp.Expr, rows: RowScope, input: Input, needed: frozenset[str], context: QueryContext
 ) -> Input:
     """``input`` with the column a window is over as its event time.
 

@@ -53,7 +53,7 @@ def channel_frame(session: SparkSession, reader: ChannelReader, schema: Schema) 
 
     Where the reader tells the watermark, rows carry the heartbeat column as well.
     """
-    spark = _Spark(session, schema, reader.event_time is not None)
+    spark = _SparkInput(session, schema, reader.event_time is not None)
     table = _Table(spark, reader)
     streaming = f"{CATALYST}.streaming"
     nothing = spark.java("scala.Option").empty()
@@ -72,7 +72,7 @@ def channel_frame(session: SparkSession, reader: ChannelReader, schema: Schema) 
     return DataFrame(rows, session)
 
 
-class _Spark:
+class _SparkInput:
     """The Java side of one input, built once and used for all its batches."""
 
     def __init__(self, session: SparkSession, schema: Schema, has_beats: bool) -> None:
@@ -178,7 +178,7 @@ class _Behind:
 
 
 class _Table(_Behind):
-    def __init__(self, spark: _Spark, reader: ChannelReader) -> None:
+    def __init__(self, spark: _SparkInput, reader: ChannelReader) -> None:
         self._spark, self._reader = spark, reader
 
     def name(self) -> str:
@@ -205,7 +205,7 @@ class _Table(_Behind):
 
 
 class _ScanBuilder(_Behind):
-    def __init__(self, spark: _Spark, reader: ChannelReader) -> None:
+    def __init__(self, spark: _SparkInput, reader: ChannelReader) -> None:
         self._spark, self._reader = spark, reader
 
     def build(self) -> _Scan:
@@ -216,7 +216,7 @@ class _ScanBuilder(_Behind):
 
 
 class _Scan(_Behind):
-    def __init__(self, spark: _Spark, reader: ChannelReader) -> None:
+    def __init__(self, spark: _SparkInput, reader: ChannelReader) -> None:
         self._spark, self._reader = spark, reader
 
     def readSchema(self) -> Any:
@@ -259,7 +259,7 @@ def _kept(method: Callable[..., Given]) -> Callable[..., Given]:
 
 
 class _Stream(_Behind):
-    def __init__(self, spark: _Spark, reader: ChannelReader) -> None:
+    def __init__(self, spark: _SparkInput, reader: ChannelReader) -> None:
         self._spark, self.reader = spark, reader
 
     @_kept

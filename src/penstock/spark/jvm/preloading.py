@@ -45,7 +45,7 @@ def preload(session: SparkSession, fragment: Fragment, checkpoint: Path, run: st
     is_here = str(session.sparkContext.master).startswith("local[")
     if len(aggregates) != 1 or committed is None or not is_here:
         return
-    spark = _Spark(session, checkpoint, run, isinstance(aggregates[0].window, SessionWindow))
+    spark = _SparkQuery(session, checkpoint, run, isinstance(aggregates[0].window, SessionWindow))
     for store in _stores(checkpoint / "state"):
         spark.read(store, int(committed.name) + 1)
     if _bytes(checkpoint / "state") >= _MUCH_BYTES:
@@ -71,7 +71,7 @@ def _is_number(path: Path) -> bool:
     return path.name.isdigit()
 
 
-class _Spark:
+class _SparkQuery:
     """The Java side."""
 
     def __init__(self, session: SparkSession, checkpoint: Path, run: str, is_session: bool) -> None:

@@ -31,7 +31,7 @@ _COMMITS = sa.Table(
 )
 
 
-class TableSink:
+class DatabaseSink:
     """Appends each batch to the table, which is made if it is not there.
 
     Rows and batch number go into one transaction, so a batch is in the table once or not at all.

@@ -27,7 +27,7 @@ from penstock.channels.kafka import (
     records,
     trouble,
 )
-from penstock.channels.kafka_cluster import Cluster
+from penstock.channels.kafka_cluster import KafkaCluster
 from penstock.errors import InputError, PenstockError, RunError
 from penstock.feeds.partitions import Span
 from penstock.model.sources import KafkaSink
@@ -103,7 +103,7 @@ class RecordSink:
     def _opened(self) -> _Link:
         if self._link is None:
             name = f"penstock-{self._writer}"
-            cluster = Cluster(self._sink.brokers, self._sink.client)
+            cluster = KafkaCluster(self._sink.brokers, self._sink.client)
             link = _Link(cluster.producer(name, _PRODUCER), cluster.consumer(name))
             # Ends what a former process left open, so that the number read next is final.
             link.producer.init_transactions(TIMEOUT_S)

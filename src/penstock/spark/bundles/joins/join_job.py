@@ -21,7 +21,7 @@ from penstock.spark.bundles.joins.channel_batches import ChannelBatches
 from penstock.spark.bundles.joins.computed_runs import make_runs
 from penstock.spark.bundles.joins.join_task import (
     ROWS,
-    JoinAnswer,
+    JoinedRound,
     JoinPlace,
     JoinStep,
     RunMissing,
@@ -120,13 +120,13 @@ class JoinJob:
         self._place.destroy()
 
 
-def _answering(place: Broadcast[JoinPlace]) -> Callable[[None], JoinAnswer]:
+def _answering(place: Broadcast[JoinPlace]) -> Callable[[None], JoinedRound]:
     """What a task does; which step it is about, its job says.
 
     So the job is the same in every round, and Spark is told of it once.
     """
 
-    def answer(_: None) -> JoinAnswer:
+    def answer(_: None) -> JoinedRound:
         context = TaskContext.get()
         assert context is not None
         return answer_join(place.value, JoinStep.read(str(context.getLocalProperty(_STEP))))

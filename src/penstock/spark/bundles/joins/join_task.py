@@ -143,7 +143,7 @@ def join_rows(place: JoinPlace, step: JoinStep) -> Iterator[pa.Table]:
 
 
 @dataclass(frozen=True)
-class JoinAnswer:
+class JoinedRound:
     """What a task gives back: the file with the rows, None if there are none.
 
     ``damaged`` are the files of runs that had to be made again, ``group_rows`` how many rows were
@@ -155,7 +155,7 @@ class JoinAnswer:
     group_rows: tuple[int, ...] = ()
 
 
-def answer_join(place: JoinPlace, step: JoinStep) -> JoinAnswer:
+def answer_join(place: JoinPlace, step: JoinStep) -> JoinedRound:
     """The rows of a round, on their way out of a task.
 
     They go by a file that whoever asked takes away: through Spark they would be copied several
@@ -164,7 +164,7 @@ def answer_join(place: JoinPlace, step: JoinStep) -> JoinAnswer:
     rows = _write_rows(place.runs, join_rows(place, step))
     cache = open_cache(place.runs)
     damaged, cache.damaged = tuple(cache.damaged), []
-    return JoinAnswer(rows, damaged, _count(place, step, cache))
+    return JoinedRound(rows, damaged, _count(place, step, cache))
 
 
 def _count(place: JoinPlace, step: JoinStep, cache: RunCache) -> tuple[int, ...]:
