@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock.bench import join_moves
-from penstock.bench.join_moves import GroupMoved, Heard, Sides, longest_gap_s, numbers_of
+from penstock.bench.join_moves import GroupMoved, ResultTimes, Sides, longest_gap_s, numbers_of
 from penstock.bench.registry import BENCHES
 from penstock.lang.deployment import parse_deployment
 from penstock.model.parts import JoinSpread
@@ -47,7 +47,7 @@ def test_a_pause_is_from_the_last_results_here_to_the_first_there() -> None:
     ]
     hot = {"pairs_part1": [9.0, 10.2, 20.9], "pairs_part2": [10.6, 11.0, 19.0, 20.4]}
     others = {"pairs_part1": [9.5, 10.5, 11.5, 12.5], "pairs_part2": [9.4, 11.2, 11.3, 12.0, 12.5]}
-    heard = Heard(moves, hot, others)
+    heard = ResultTimes(moves, hot, others)
     assert [heard.pause_s(move) for move in moves] == [pytest.approx(0.4), pytest.approx(0.5)]
     assert heard.others_gap_s(10.0, 10.8) == pytest.approx(1.8)
     assert heard.resting_gaps_s() == [pytest.approx(1.0)]

@@ -70,7 +70,7 @@ class GroupMoved:
 
 
 @dataclass(frozen=True)
-class Heard:
+class ResultTimes:
     """When each part gave results of the hot group, and of others; sorted."""
 
     moves: Sequence[GroupMoved]
@@ -111,7 +111,7 @@ def longest_gap_s(times: Sequence[float], began_s: float, ended_s: float) -> flo
     return max(gaps, default=0.0)
 
 
-def _cases(window: str, seen: Heard, pauses: list[float]) -> Iterator[BenchCase]:
+def _cases(window: str, seen: ResultTimes, pauses: list[float]) -> Iterator[BenchCase]:
     yield limited(f"{window}, pause p50", round(statistics.median(pauses), 3), "s", _P50_S)
     yield limited(f"{window}, pause p99", round(max(pauses), 3), "s", _P99_S)
     told = [move.told_s for move in seen.moves if move.told_s is not None]
@@ -219,7 +219,7 @@ def deployment(folder: Path, window_s: int) -> str:
     )
 
 
-def _watched(window_s: int, rows: int, moves: int, say: Say) -> Heard:
+def _watched(window_s: int, rows: int, moves: int, say: Say) -> ResultTimes:
     with (
         tempfile.TemporaryDirectory(prefix="penstock-bench-") as name,
         live_system(2, _MEMORY_BYTES) as live,
@@ -239,7 +239,7 @@ def _watched(window_s: int, rows: int, moves: int, say: Say) -> Heard:
         times = {part: _times_s(channel, made[0].began_s) for part, channel in channels.items()}
     hot = {part: [at for at, is_hot, _ in found if is_hot] for part, found in times.items()}
     others = {part: [at for at, _, is_other in found if is_other] for part, found in times.items()}
-    return Heard(made, hot, others)
+    return ResultTimes(made, hot, others)
 
 
 def _await_window(live: LiveSystem, rows: int) -> None:

@@ -34,11 +34,11 @@ from penstock.studies.live_join_input import (
 )
 from penstock.studies.live_system import Delivered, LiveSystem, Watched, live_system
 from penstock.studies.report import (
+    ResultTable,
     Row,
     Runner,
     Say,
     StudyReport,
-    ResultTable,
     Value,
     records,
     within,
@@ -85,7 +85,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
 
 
 @dataclass(frozen=True)
-class _Joined:
+class _JoinRun:
     """A run that was watched: ``began_s`` is when the first rows came in."""
 
     seen: Watched
@@ -95,7 +95,7 @@ class _Joined:
 
 def _watch(
     live: LiveSystem, folder: Path, name: str, text: str, out: Path, braking: bool, say: Say
-) -> _Joined:
+) -> _JoinRun:
     began_s = [0.0]
     with ExitStack() as brakes:
 
@@ -111,7 +111,7 @@ def _watch(
                 brakes.enter_context(braked(pid, _BRAKED_SHARE))
 
         seen = live.watch(name, text, [QUERY], None, say, arrange)
-    return _Joined(seen, began_s[0], out)
+    return _JoinRun(seen, began_s[0], out)
 
 
 def _compared(
@@ -133,7 +133,7 @@ def _compared(
     }
 
 
-def _figures_of(joined: _Joined, seconds: int, rows: int) -> dict[str, Value]:
+def _figures_of(joined: _JoinRun, seconds: int, rows: int) -> dict[str, Value]:
     """What counts from half of the time on: by then groups have had time to move."""
     half_s, end_s = joined.began_s + seconds / 2, joined.began_s + seconds
     late = [batch for batch in joined.seen.delivered if batch.at_s >= half_s]
