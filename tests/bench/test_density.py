@@ -1,7 +1,7 @@
 """The queries of the density benchmark are what they are meant to be: many, different, light."""
 
 from penstock.bench.density import Used, _light_cases
-from penstock.bench.density_load import network, query
+from penstock.bench.density_load import chain, network, query
 from penstock.bench.registry import BENCHES
 from penstock.kernels.window_plan import WindowPlan, plan_windows
 from penstock.place.fuse import fuse
@@ -16,6 +16,12 @@ def test_all_queries_differ_and_are_light() -> None:
     plans = [plan_windows(fragment) for fragment in fuse(network(30))]
     assert len(plans) == 30
     assert all(isinstance(plan, WindowPlan) for plan in plans)
+
+
+def test_the_chain_has_three_light_links() -> None:
+    fragments = fuse(chain())
+    assert [fragment.inputs for fragment in fragments] == [("readings",), ("sums",), ("means",)]
+    assert all(isinstance(plan_windows(fragment), WindowPlan) for fragment in fragments)
 
 
 def test_goals_belong_to_numbers_of_queries() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import statistics
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +50,7 @@ def density(quick: bool, say: Say) -> Report:
                 compared(f"{queries:,} queries, light of {side}", light.cores, "cores", other.cores)
             )
             cases.append(limited(f"{queries:,} queries, {side}", other.cores, "cores"))
+    cases += _chain_cases(warm_up_s, measured_s, say)
     for keys in (1_000,) if quick else (1_000, 50_000, 200_000):
         cases += _move_cases(keys, 5 if quick else 20, say)
     return Report("density", tuple(cases))
@@ -68,6 +69,21 @@ def _move_cases(keys: int, moves: int, say: Say) -> list[BenchCase]:
     ]
 
 
+def _chain_cases(warm_up_s: float, measured_s: float, say: Say) -> Iterator[BenchCase]:
+    """Three windows in a row: how old rows are when the last one gives its results."""
+    light, native = (
+        _measure(side, "chain", warm_up_s, measured_s, say) for side in ("light", "native")
+    )
+    for name, ours, theirs in (
+        ("p50", light.p50_s, native.p50_s),
+        ("p99", light.p99_s, native.p99_s),
+    ):
+        if ours is None or theirs is None:
+            raise RunError("a chain of three windows gave no result while it was measured")
+        named = f"chain of three windows, latency {name}, light of native"
+        yield compared(named, ours, "s", theirs, at_most=0.5)
+
+
 def _light_cases(queries: int, used: Used) -> list[BenchCase]:
     if used.p99_s is None:
         raise RunError(f"{queries} light queries gave no result while they were measured")
@@ -81,8 +97,8 @@ def _light_cases(queries: int, used: Used) -> list[BenchCase]:
     ]
 
 
-def _measure(side: str, queries: int, warm_up_s: float, measured_s: float, say: Say) -> Used:
-    say(f"{queries:,} queries, {side}")
+def _measure(side: str, queries: int | str, warm_up_s: float, measured_s: float, say: Say) -> Used:
+    say(f"{queries} queries, {side}" if isinstance(queries, int) else f"{queries}, {side}")
     given = (side, str(queries), str(warm_up_s), str(measured_s))
     return Used(**_run_side("penstock.bench.density_side", *given))
 

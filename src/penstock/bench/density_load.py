@@ -64,6 +64,20 @@ def network(queries: int, limit_s: float | None = LIMIT_S) -> Network:
     return parse_deployment(_STREAM + "".join(lines), "density.yaml", Path()).network
 
 
+def chain() -> Network:
+    """The stream, three windows in a row over it, and a limit on how late the last may be."""
+    lines = (
+        'sums: {sql: "SELECT k, window.end AS at, sum(x) AS x FROM readings '
+        "GROUP BY k, window(ts, '1 second')\", to: memory}",
+        'means: {sql: "SELECT k, window.end AS at, avg(x) AS x FROM sums '
+        "GROUP BY k, window(at, '4 seconds', '1 second')\", to: memory}",
+        'top: {sql: "SELECT window.end AS at, max(x) AS x, count(*) AS n FROM means '
+        f"GROUP BY window(at, '2 seconds')\", max_latency: {LIMIT_S:g}s, to: memory}}",
+    )
+    text = _STREAM + "".join(f"  {line}\n" for line in lines)
+    return parse_deployment(text, "chain.yaml", Path()).network
+
+
 class Paced:
     """Does something again and again in a thread, until stopped or until it fails."""
 

@@ -1,7 +1,8 @@
 """One side of ``penstock bench density`` as a process.
 
-Called with ``SIDE QUERIES WARM_UP_S MEASURED_S FOLDER``.
-Prints one JSON object: cores in use, memory, and how old rows were when their results were out.
+Called with ``SIDE QUERIES WARM_UP_S MEASURED_S FOLDER``; QUERIES is a number, or ``chain``.
+Prints one JSON object: cores in use, memory, and how old rows were when their results were out. Of
+a chain only the results of its last link count.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from penstock.bench.density_load import ROUND_S, Paced, feeder, network, query
+from penstock.bench.density_load import ROUND_S, Paced, chain, feeder, network, query
 from penstock.bench.peers.stock_density import arrive, stock_queries
 from penstock.bench.processes import own_bytes, processor_s, total
 from penstock.channels.channel import Channel
@@ -26,6 +27,7 @@ from penstock.channels.writer import Writer
 from penstock.errors import RunError
 from penstock.kernels.engine_choice import choose_engine
 from penstock.model.engines import EngineName
+from penstock.model.network import Network
 from penstock.place.fuse import fuse
 from penstock.spark.node import Node, NodeOptions
 from penstock.spark.session import SessionOptions, start_session
@@ -34,14 +36,20 @@ from penstock.spark.state import StateFolder
 _CORES = 2
 _OPTIONS = SessionOptions(cores=_CORES, memory_bytes=1 << 30)
 _RETAINED_ROWS = 10_000
+_ENGINES: dict[str, EngineName] = {"light": "light", "native": "native"}
 Latencies = Callable[[], list[float]]
 
 
 def main(arguments: list[str]) -> None:
     """Runs a side and prints what it took."""
-    side, queries, warm_up_s, measured_s = arguments[0], *map(float, arguments[1:4])
-    run = {"light": run_light, "native": run_native, "stock": run_stock}[side]
-    print(json.dumps(run(int(queries), warm_up_s, measured_s, Path(arguments[4]))))
+    side, what, folder = arguments[0], arguments[1], Path(arguments[4])
+    warm_up_s, measured_s = map(float, arguments[2:4])
+    if what == "chain":
+        used = run_chain(_ENGINES[side], warm_up_s, measured_s, folder)
+    else:
+        run = {"light": run_light, "native": run_native, "stock": run_stock}[side]
+        used = run(int(what), warm_up_s, measured_s, folder)
+    print(json.dumps(used))
 
 
 def measure(warm_up_s: float, measured_s: float, take_latencies: Latencies) -> dict[str, object]:
@@ -89,24 +97,35 @@ def _fed(channel: Channel) -> Paced:
 
 def run_light(queries: int, warm_up_s: float, measured_s: float, folder: Path) -> dict[str, object]:
     """All queries as members of one bundle, in rounds."""
-    return _run_on_node("light", queries, warm_up_s, measured_s, folder)
+    return _run_on_node("light", network(queries), warm_up_s, measured_s, folder)
 
 
 def run_native(
     queries: int, warm_up_s: float, measured_s: float, folder: Path
 ) -> dict[str, object]:
     """Every query a Structured Streaming query of its own."""
-    return _run_on_node("native", queries, warm_up_s, measured_s, folder)
+    return _run_on_node("native", network(queries), warm_up_s, measured_s, folder)
+
+
+def run_chain(
+    engine: EngineName, warm_up_s: float, measured_s: float, folder: Path
+) -> dict[str, object]:
+    """Three windows in a row; how old rows are when the last one gives its results."""
+    return _run_on_node(engine, chain(), warm_up_s, measured_s, folder, last="top")
 
 
 def _run_on_node(
-    engine: EngineName, queries: int, warm_up_s: float, measured_s: float, folder: Path
+    engine: EngineName,
+    queried: Network,
+    warm_up_s: float,
+    measured_s: float,
+    folder: Path,
+    last: str | None = None,
 ) -> dict[str, object]:
     session = start_session("density", _OPTIONS, folder / "spark.log")
     state = StateFolder(folder / "state")
     options = NodeOptions(cores=_CORES, retained_rows=_RETAINED_ROWS, engine=engine)
     node = Node(session, state, options)
-    queried = network(queries)
     for fragment in fuse(queried):
         chosen = choose_engine(queried, fragment, engine)
         if chosen.engine != engine:
@@ -114,7 +133,7 @@ def _run_on_node(
         node.start_fragment(queried, replace(fragment, is_read=True), 1)
     try:
         with _running(_fed(state.channel("readings"))):
-            return measure(warm_up_s, measured_s, node.take_latencies_s)
+            return measure(warm_up_s, measured_s, lambda: node.take_latencies_s(last))
     finally:
         node.stop()
 

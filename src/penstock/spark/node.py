@@ -490,14 +490,14 @@ class Node:
             return status
         return running.run.latencies.told(status, time.time())
 
-    def take_latencies_s(self) -> list[float]:
+    def take_latencies_s(self, only: str | None = None) -> list[float]:
         """How old rows were when results of them were out, in the latest batches of all fragments.
 
-        Since last asked, and at most 200 a fragment.
+        Since last asked, at most 200 a fragment; of one fragment if it is named.
         """
-        taken: list[float] = [] if self._bundled is None else self._bundled.take_latencies_s()
-        for running in tuple(self._running.values()):
-            if running.run is not None:
+        taken: list[float] = [] if self._bundled is None else self._bundled.take_latencies_s(only)
+        for name, running in tuple(self._running.items()):
+            if running.run is not None and only in (None, name):
                 taken += running.run.latencies.take()
         return taken
 

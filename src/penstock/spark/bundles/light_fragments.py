@@ -237,9 +237,9 @@ class LightFragments:
                 unread += self._backlog.behind(position.stream, position.begin.next)
         return unread
 
-    def take_latencies_s(self) -> list[float]:
-        """How old rows were when results of them were out, since last asked."""
-        runs = tuple(self._runs.values())
+    def take_latencies_s(self, only: str | None = None) -> list[float]:
+        """How old rows were when results of them were out, since last asked; of one if named."""
+        runs = [run for name, run in tuple(self._runs.items()) if only in (None, name)]
         return [latency_s for run in runs for latency_s in run.latencies.take()]
 
     def stop(self) -> None:
