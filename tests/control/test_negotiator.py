@@ -208,6 +208,22 @@ def test_what_it_refuses(sender: str, message: dict[str, Any], why: str) -> None
     assert found.state == before
 
 
+def test_among_unequal_nodes_everybody_reckons_in_percent_of_itself() -> None:
+    nodes = dict(situation().nodes)
+    nodes["root"] = replace(nodes["root"], memory_bytes=4 * nodes["a"].memory_bytes)
+    taking = negotiator("root", nodes=nodes)
+    offer = NegotiationMessage(
+        "a", "root", TYPE.OFFER_REQUEST, NegotiationId("a", 1, 1),
+        transfers=(Portion(("f", "g"), 55.0), Portion(("f",), 30.0)),
+    )  # fmt: skip
+    # The root is at 5, and has room to 59: for 13.75 of itself, which is 55 of a.
+    (reply,) = said(taking.hear("a", offer, 12.0))
+    assert (reply.type, reply.transfers) == (TYPE.OFFER_REPLY, (Portion(("f", "g"), 55.0),))
+    agreed_on = replace(offer, type=TYPE.OFFER_TRANSFER_REQUEST, transfers=reply.transfers)
+    taking.hear("a", agreed_on, 12.1)
+    assert taking.promised == {"f": 6.875, "g": 6.875}
+
+
 def test_a_former_parent_is_a_stranger() -> None:
     elsewhere = replace(WIRING, nodes=NodeTree({"root": None, "b": "root", "a": "b", "c": "a"}))
     found = negotiator(wiring=elsewhere)

@@ -168,6 +168,10 @@ def test_a_stranger_is_refused_and_that_is_logged(
         ({"period": "0s"}, "nodes would check their load every 0 s"),
         ({"utilisation": "disk"}, "utilisation of balance is disk"),
         ({"every": "5s"}, "balance by hierarchy has no setting every"),
+        ({"order": "smallest"}, "order of balance is smallest. There are found, largest"),
+        ({"rest": "often"}, "rest of balance is often. Give a number of periods"),
+        ({"rest": -1}, "operators rest for -1 periods"),
+        ({"relay": "perhaps"}, "relay of balance is perhaps. Give true or false"),
     ],
 )
 def test_settings_that_make_no_sense(
@@ -178,12 +182,19 @@ def test_settings_that_make_no_sense(
     assert catalog.balance() is None
 
 
-def test_without_a_tree_or_with_unequal_nodes(
-    catalog: TroubledCatalog, controller: Controller
-) -> None:
-    catalog.resize("b", 2, 1 << 30)
-    with pytest.raises(InputError, match="counts in percent of a node, and b is not like a"):
-        set_balance(catalog, settings_of(BALANCE))
+def test_without_a_tree(catalog: TroubledCatalog, controller: Controller) -> None:
     catalog.hang(dict.fromkeys(TREE))
     with pytest.raises(InputError, match="is for a tree, and the nodes form none"):
         set_balance(catalog, settings_of(BALANCE))
+
+
+def test_the_larger_node_takes_more(catalog: TroubledCatalog, nodes: Nodes) -> None:
+    """Both fragments fit on a root with four times the memory, and on no node like their own."""
+    catalog.resize("root", 1, 4 << 30)
+    nodes.state_bytes = {"hourly": 600 << 20, "daily": 700 << 20}
+    set_balance(catalog, settings_of({**BALANCE, "budget": None, "rest": 0}))
+    until(lambda: done(catalog), 60, lambda: catalog.moves(), check=nodes.go_on)
+    first = done(catalog)[0]
+    assert (first.unit, first.target) == ("daily", "root")
+    sizes = explained_move(catalog, first).numbers["sizes"]
+    assert sizes == {"daily": pytest.approx(100 * 700 / 1024, abs=0.1)}

@@ -24,9 +24,10 @@ from penstock.balance.hierarchy.instructions import (
     Prepare,
     Refuse,
 )
+from penstock.balance.hierarchy.measures import SIZE_DIGITS, Capacity, as_heard, as_sent
 from penstock.balance.hierarchy.messages import MessageType, NegotiationMessage
 from penstock.balance.hierarchy.negotiation import Hierarchy
-from penstock.balance.hierarchy.settings import HierarchySettings
+from penstock.balance.hierarchy.settings import HierarchySettings, Utilisation
 from penstock.balance.hierarchy.state import NegotiatingNode
 from penstock.control.hand_over_rules import HandOver
 from penstock.control.negotiation_story import NegotiationRecord, StoryTeller
@@ -199,6 +200,7 @@ class Negotiator:
         if why:
             self._out.append(RefuseMessage(sender, why))
             return self._out
+        message = as_heard(message, *self._measures(sender))
         self._story.note_heard(message)
         if message.type is MessageType.OFFER_TRANSFER_REQUEST:
             self._promise(message)
@@ -251,7 +253,7 @@ class Negotiator:
     def _promise(self, message: NegotiationMessage) -> None:
         """What may come here counts as much as it was said to, until it was measured here."""
         for portion in message.transfers:
-            share = round(portion.size / len(portion.operators), 4)
+            share = round(portion.size / len(portion.operators), SIZE_DIGITS)
             self.promised |= dict.fromkeys(portion.operators, share)
 
     def _expected(self) -> set[str]:
@@ -293,7 +295,12 @@ class Negotiator:
         if message.type is MessageType.DEMAND_TRANSFER_REQUEST:
             self._promise(message)
         self._story.note_sent(message)
-        self._out.append(SendMessage(message))
+        self._out.append(SendMessage(as_sent(message, *self._measures(message.receiver))))
+
+    def _measures(self, peer: str) -> tuple[Capacity, Capacity, Utilisation]:
+        """What the node and a neighbour have, and what of it is balanced."""
+        known = self.situation.capacity
+        return known(self.name), known(peer), self.settings.utilisation
 
     def _tell_what_is_over(self) -> None:
         negotiation = self.state.negotiation

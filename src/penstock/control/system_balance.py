@@ -39,7 +39,7 @@ def set_balance(catalog: Catalog, written: Settings) -> BalanceRecord:
 
 
 def check_tree(settings: BalanceSettings, nodes: Sequence[NodeRecord]) -> None:
-    """Raises if a policy for trees is to balance nodes that form none, or are not alike."""
+    """Raises if a policy for trees is to balance nodes that form none."""
     if settings.tree is None:
         return
     if node_tree(nodes) is None:
@@ -47,14 +47,6 @@ def check_tree(settings: BalanceSettings, nodes: Sequence[NodeRecord]) -> None:
             f"the policy {settings.policy} is for a tree, and the nodes form none",
             hint="Give nodes parents: penstock up --nodes a,b:a,c:a.",
         )
-    for node in nodes[1:]:
-        first = nodes[0]
-        if (node.cores, node.memory_bytes) != (first.cores, first.memory_bytes):
-            raise InputError(
-                f"the policy {settings.policy} counts in percent of a node, and {node.name} is not "
-                f"like {first.name}",
-                hint="Give all nodes the same cores and memory.",
-            )
 
 
 def balance_of_file(catalog: Catalog, name: str, written: Settings) -> BalanceRecord | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from penstock.balance.hierarchy.measures import Capacity
 from penstock.balance.hierarchy.settings import HierarchySettings, Utilisation
 from penstock.balance.hierarchy.state import HeldOperator, LocalView, measure_sizes
 from penstock.balance.hierarchy.transfers import PlacedOperators, Transfer
@@ -26,7 +27,8 @@ class TreeSituation:
     """The records that a node has read, and what it has measured, at one time.
 
     ``life`` is its own, empty while it has no lease. ``bound`` are units that may not be handed on
-    while they run. ``catalog_s`` is the catalog's time.
+    while they run. ``catalog_s`` is the catalog's time. ``budget_bytes`` is the memory that counts
+    as all of any node, if it is not the node's own.
     """
 
     node: str
@@ -38,6 +40,7 @@ class TreeSituation:
     sizes: MeasuredSizes = field(default_factory=MeasuredSizes)
     bound: frozenset[str] = frozenset()
     catalog_s: float = 0.0
+    budget_bytes: int | None = None
 
     @property
     def tree(self) -> NodeTree:
@@ -51,6 +54,11 @@ class TreeSituation:
             for name in self.tree.neighbours(self.node)
             if name in self.nodes and self.nodes[name].is_alive(self.catalog_s)
         )
+
+    def capacity(self, node: str) -> Capacity:
+        """What a node has of which sizes are percent."""
+        known = self.nodes[node]
+        return Capacity(known.cores, self.budget_bytes or known.memory_bytes)
 
     def owns(self, unit: str, node: str) -> bool:
         """Whether a unit belongs to a node."""

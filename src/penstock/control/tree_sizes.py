@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from penstock.balance.hierarchy.measures import SIZE_DIGITS
 from penstock.model.measurements import NodeSample
 
 _KEPT_S = 30.0
@@ -63,9 +64,12 @@ class SizeMeter:
             if (percent := self._cpu(series, name)) is not None
         }
         budget = budget_bytes or self._budget_bytes
-        memory = {name: round(100 * last.fragments[name].state_bytes / budget, 4) for name in cpu}
+        memory = {
+            name: round(100 * last.fragments[name].state_bytes / budget, SIZE_DIGITS)
+            for name in cpu
+        }
         besides = (self._cpu(series, name) or 0.0 for name in last.intakes)
-        return MeasuredSizes(cpu, memory, round(sum(besides), 4))
+        return MeasuredSizes(cpu, memory, round(sum(besides), SIZE_DIGITS))
 
     def _cpu(self, series: list[NodeSample], name: str) -> float | None:
         """Percent of the cores since the first sample that has the unit; None without two."""
@@ -78,4 +82,4 @@ class SizeMeter:
         if len(found) < 2 or found[-1][0] <= found[0][0]:
             return None
         span_ms = 1_000 * (found[-1][0] - found[0][0])
-        return round(100 * (found[-1][1] - found[0][1]) / span_ms / self._cores, 4)
+        return round(100 * (found[-1][1] - found[0][1]) / span_ms / self._cores, SIZE_DIGITS)

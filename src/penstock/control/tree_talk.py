@@ -214,6 +214,7 @@ class TreeTalk:
             self._meter.sizes(window_s, settings.budget_bytes),
             self._bound,
             now_s,
+            settings.budget_bytes,
         )
 
     def _wire(self, nodes: tuple[NodeRecord, ...]) -> None:

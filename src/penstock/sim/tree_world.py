@@ -23,6 +23,7 @@ from penstock.balance.hierarchy.instructions import (
     Prepare,
     Refuse,
 )
+from penstock.balance.hierarchy.measures import SIZE_DIGITS, Capacity, as_heard, as_sent
 from penstock.balance.hierarchy.messages import NegotiationMessage
 from penstock.balance.hierarchy.negotiation import Hierarchy
 from penstock.balance.hierarchy.ownership import Ownership
@@ -89,6 +90,8 @@ class _SimulatedNode:
 class TreeWorld:
     """Nodes, their network and the record of owners, in simulated time.
 
+    Sizes are percent of a node of capacity 1, as all nodes are that ``capacities`` does not name.
+
     >>> from penstock.lang.abstract import parse_tree
     >>> world = TreeWorld(parse_tree('''
     ... nodes: {root: {}, v: {parent: root}, c: {parent: v}}
@@ -114,8 +117,10 @@ class TreeWorld:
         changes: Iterable[SizeChange] = (),
         watcher: Watcher | None = None,
         traced: bool = False,
+        capacities: Mapping[str, float] | None = None,
     ) -> None:
         self.protocol = protocol
+        self._capacities = capacities or {}
         self.placed = PlacedOperators(network, protocol.settings.rule)
         self.ownership = Ownership(self.placed)
         self.sizes = {operator.name: operator.size for operator in network.operators}
@@ -159,7 +164,19 @@ class TreeWorld:
 
     def utilisation(self, node: str) -> float:
         """How full a node really is, in percent."""
-        return size_of(self.placed.on(node), self.sizes)
+        return size_of(self.placed.on(node), self._sizes_on(node))
+
+    def _sizes_on(self, node: str) -> dict[str, float]:
+        """What each operator on a node takes of it."""
+        sizes = {operator: self.sizes[operator] for operator in self.placed.on(node)}
+        capacity = self._capacities.get(node, 1.0)
+        if capacity == 1:
+            return sizes
+        return {name: round(size / capacity, SIZE_DIGITS) for name, size in sizes.items()}
+
+    def _capacity(self, node: str) -> Capacity:
+        own = self._capacities.get(node, 1.0)
+        return Capacity(own, own)
 
     def utilisations(self) -> dict[str, float]:
         """The same of all nodes."""
@@ -177,7 +194,9 @@ class TreeWorld:
             if not node.is_down:
                 self._push(node.stopped_until_s, "message", message)
             return
-        self._handle(message.receiver, message)
+        own, peer = self._capacity(message.receiver), self._capacity(message.sender)
+        what = self.protocol.settings.utilisation
+        self._handle(message.receiver, as_heard(message, own, peer, what))
 
     def _on_wake(self, waking: tuple[str, float]) -> None:
         name, at_s = waking
@@ -236,8 +255,8 @@ class TreeWorld:
 
     def _view(self, name: str) -> LocalView:
         held = tuple(
-            HeldOperator(operator, self.sizes[operator], self.ownership.epoch(operator))
-            for operator in self.placed.on(name)
+            HeldOperator(operator, size, self.ownership.epoch(operator))
+            for operator, size in self._sizes_on(name).items()
         )
         return LocalView(self.utilisation(name), held, self.placed.transfers(name))
 
@@ -271,6 +290,8 @@ class TreeWorld:
             self._push(wanted_s, "wake", (name, wanted_s))
 
     def _send(self, message: NegotiationMessage) -> None:
+        own, peer = self._capacity(message.sender), self._capacity(message.receiver)
+        message = as_sent(message, own, peer, self.protocol.settings.utilisation)
         self.messages += 1
         self._watcher.on_message(self.now_s, message)
         if self._is_traced:

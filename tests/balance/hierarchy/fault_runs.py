@@ -37,7 +37,7 @@ def settings_of(seed: int) -> HierarchySettings:
 def world_of(seed: int, protocol: Hierarchy, watcher: SafetyWatcher, traced: bool) -> TreeWorld:
     """A tree of 3 to 6 nodes, or one node that all others want to fill.
 
-    One run in six has a sound network.
+    One run in six has a sound network; in one of five, nodes are not alike.
     """
     rng = np.random.default_rng([seed, 2])
     network = (
@@ -58,9 +58,15 @@ def world_of(seed: int, protocol: Hierarchy, watcher: SafetyWatcher, traced: boo
         longest_s = float(rng.choice([0.05, 0.6, 2.5]))
         links = Links(0.01, longest_s, rng.random() * 0.3, rng.random() * 0.3)
         outages = [_outage(network, rng) for _ in range(rng.integers(0, 4))]
-    world = TreeWorld(network, protocol, seed, links, outages, changes, watcher, traced)
+    capacities = _unequal(network, seed) if seed % 5 == 4 else {}
+    world = TreeWorld(network, protocol, seed, links, outages, changes, watcher, traced, capacities)
     watcher.world = world
     return world
+
+
+def _unequal(network: TreeNetwork, seed: int) -> dict[str, float]:
+    rng = np.random.default_rng([seed, 3])
+    return {name: float(rng.choice([0.3, 0.7, 1.0, 2.5])) for name in network.nodes.parents}
 
 
 def is_sound(seed: int) -> bool:

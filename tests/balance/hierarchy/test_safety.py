@@ -12,7 +12,9 @@ import pytest
 from balance.hierarchy import mutants
 from balance.hierarchy.fault_runs import run, settings_of
 from penstock.balance.hierarchy import negotiation
+from penstock.balance.hierarchy.messages import NegotiationMessage
 from penstock.balance.hierarchy.negotiation import Hierarchy
+from penstock.sim import tree_world
 
 RUNS = int(os.environ.get("PENSTOCK_EXAMPLES", "60"))
 _MOST_TRIES = 3_000
@@ -56,6 +58,28 @@ def test_seeds_that_show_something_wrong_are_sound_without_it() -> None:
 @pytest.mark.parametrize("mutant", mutants.SUBCLASSES, ids=lambda mutant: mutant.__name__)
 def test_every_mutant_is_caught(mutant: type[Hierarchy]) -> None:
     assert _seed_that_shows(mutant) is not None
+
+
+def _unconverted(message: NegotiationMessage, *_: object) -> NegotiationMessage:
+    return message
+
+
+def test_sizes_that_nobody_converts_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree_world, "as_sent", _unconverted)
+    monkeypatch.setattr(tree_world, "as_heard", _unconverted)
+    assert _seed_that_shows(Hierarchy) is not None
+
+
+def _unequal_steps() -> int:
+    return sum(run(seed).world.steps for seed in range(4, 200, 5))
+
+
+@pytest.mark.parametrize("name", ["as_sent", "as_heard"])
+def test_sizes_come_back_as_they_were_said(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise next to nothing is given among unequal nodes."""
+    sound = _unequal_steps()
+    monkeypatch.setattr(tree_world, name, _unconverted)
+    assert _unequal_steps() < sound / 3
 
 
 @pytest.mark.parametrize("name", mutants.REPLACED)

@@ -7,11 +7,16 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from penstock.balance.hierarchy.settings import Accept, HierarchySettings, Utilisation
+from penstock.balance.hierarchy.settings import (
+    Accept,
+    HierarchySettings,
+    TransferOrder,
+    Utilisation,
+)
 from penstock.balance.hierarchy.transfers import DownRule
 from penstock.errors import InputError, listed, suggestion
 from penstock.model.durations import duration_us
-from penstock.model.settings import Settings
+from penstock.model.settings import Setting, Settings
 
 HIERARCHY = "hierarchy"
 _LIVE_HOLD_S = 5.0
@@ -39,6 +44,9 @@ class LiveHierarchy:
             "utilisation": own.utilisation.value,
             "accept": own.accept.value,
             "rule": own.rule.value,
+            "order": own.order.value,
+            "rest": own.rest_periods,
+            "relay": own.relay,
             **({} if self.budget_bytes is None else {"budget": self.budget_bytes}),
         }
 
@@ -66,15 +74,40 @@ def hierarchy_written(written: Settings) -> LiveHierarchy:
     try:
         return LiveHierarchy(HierarchySettings(**given), budget_bytes)
     except InputError as error:
-        wrong = written.get("upper") or written.get("lower") or written.get("period")
+        wrong = _find_wrong(given, written)
         raise error if wrong is None else wrong.unfit(error.what, error.hint) from None
 
 
-def _number(value: object) -> float:
+def _find_wrong(given: Mapping[str, Any], written: Settings) -> Setting | None:
+    """The setting to point at, where values are right by themselves and make no sense together."""
+    for keys in _CHECKED_TOGETHER:
+        names = {key: _KEYS[key][0] for key in keys}
+        try:
+            HierarchySettings(**{name: given[name] for name in names.values() if name in given})
+        except InputError:
+            return next((written[key] for key in keys if names[key] in given), None)
+    return None
+
+
+def _percent(value: object) -> float:
     try:
         return float(str(value).removesuffix("%"))
     except ValueError:
         raise InputError("no number", hint="Give percent of a node.") from None
+
+
+def _periods(value: object) -> float:
+    try:
+        return float(str(value))
+    except ValueError:
+        raise InputError("no number", hint="Give a number of periods.") from None
+
+
+def _flag(value: object) -> bool:
+    said = {"true": True, "false": False}.get(str(value).lower())
+    if said is None:
+        raise InputError("neither true nor false", hint="Give true or false.")
+    return said
 
 
 def _duration_s(value: object) -> float:
@@ -86,7 +119,7 @@ def _choice(kind: type[StrEnum]) -> Callable[[object], StrEnum]:
         try:
             return kind(str(value))
         except ValueError:
-            names = [one.value for one in kind]
+            names = [choice.value for choice in kind]
             raise InputError("no choice", hint=f"There are {listed(names)}.") from None
 
     return read
@@ -103,11 +136,15 @@ def _bytes(value: object) -> int:
 
 
 _KEYS: Mapping[str, tuple[str, Callable[[object], object]]] = {
-    "lower": ("lower", _number),
-    "upper": ("upper", _number),
+    "lower": ("lower", _percent),
+    "upper": ("upper", _percent),
     "period": ("period_s", _duration_s),
     "utilisation": ("utilisation", _choice(Utilisation)),
     "accept": ("accept", _choice(Accept)),
     "rule": ("rule", _choice(DownRule)),
+    "order": ("order", _choice(TransferOrder)),
+    "rest": ("rest_periods", _periods),
+    "relay": ("relay", _flag),
     "budget": ("budget_bytes", _bytes),
 }
+_CHECKED_TOGETHER = (("upper", "lower"), ("period",), ("rest",))
