@@ -71,7 +71,7 @@ class MockCluster:
 
 def _to_the_end(consumer: Consumer, topic: str) -> list[Message]:
     partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
-    consumer.assign([TopicPartition(topic, one, 0) for one in partitions])
+    consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
     found: list[Message] = []
     ends = 0
     while ends < len(partitions):

@@ -28,7 +28,7 @@ def test_a_layout_is_so_many_fragments(layout: str, expected: dict[str, str]) ->
         Submission(number, f"s{number}", "yaml", text, ".")
         for number, text in enumerate(deployments(layout, SOURCE), 1)
     )
-    assert {one.name: one.on for one in system.units.values() if one.fragment} == expected
+    assert {unit.name: unit.on for unit in system.units.values() if unit.fragment} == expected
 
 
 def test_only_measured_kinds_are_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

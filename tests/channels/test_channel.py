@@ -50,7 +50,7 @@ def test_batches_are_numbered_without_gaps(channel: Channel) -> None:
     writer = Writer(channel, 1)
     for batch_id in (0, 1, 5, 9):
         commit(writer, batch_id)
-    assert [one.sequence for one in channel.manifests(0, 4)] == [0, 1, 2, 3]
+    assert [manifest.sequence for manifest in channel.manifests(0, 4)] == [0, 1, 2, 3]
     assert batches(channel) == [0, 1, 5, 9]
     assert batches(channel, 2) == [5, 9]
     assert channel.last() == writer.last == channel.manifest(3)

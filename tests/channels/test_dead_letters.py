@@ -47,7 +47,7 @@ def test_rows_are_kept_as_lines_of_json(letters: DeadLetters) -> None:
     assert letters.put_late("ingest-0", rows, [-1]) == 1
     assert names(letters.folder) == ["ingest-0.late-1.jsonl", "ingest-0.malformed-2.jsonl"]
     malformed = (letters.folder / "ingest-0.malformed-2.jsonl").read_text().splitlines()
-    assert [json.loads(line) for line in malformed] == [vars(one) for one in rejects(2)]
+    assert [json.loads(line) for line in malformed] == [vars(reject) for reject in rejects(2)]
     (line,) = (letters.folder / "ingest-0.late-1.jsonl").read_text().splitlines()
     assert json.loads(line) == {
         "reason": "late",

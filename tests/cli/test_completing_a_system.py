@@ -24,7 +24,7 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Simulated]:
 def test_a_system_is_reached_by_its_address(tmp_path: Path, here: Here, town: Simulated) -> None:
     reached = {"PENSTOCK_URL": town.client.url, "PENSTOCK_TOKEN": town.home.token()}
     listed = here("ls", "--json", folder=tmp_path, **reached)
-    assert [one["name"] for one in json.loads(listed.stdout)] == ["city"]
+    assert [load["name"] for load in json.loads(listed.stdout)] == ["city"]
     given = ("--url", town.client.url, "--token", "wrong")
     refused = here("ls", "--json", *given, folder=tmp_path)
     assert refused.returncode == 3

@@ -60,7 +60,7 @@ def test_figures_exist() -> None:
 
 def test_the_deployment_that_is_shown_can_be_planned(tmp_path: Path) -> None:
     path, table = tmp_path / "portfolio.yaml", tmp_path / "anna.csv"
-    path.write_text(next(one for one in PAGE.blocks("yaml") if "on: devices" in one))
+    path.write_text(next(block for block in PAGE.blocks("yaml") if "on: devices" in block))
     table.write_text("symbol,owned,paid\nS0001,100,55.0\n")
     told = CliRunner().invoke(app, ["power", str(path), "--table", f"portfolio={table}"])
     assert told.exit_code == 0, told.exception

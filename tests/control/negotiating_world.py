@@ -133,7 +133,7 @@ class NegotiatingWorld(World):
         self._want(process, negotiator.tick(self.now_s))
 
     def _want(self, process: Process, instructions: list[TreeInstruction]) -> None:
-        self.wanted += [(process, one) for one in instructions]
+        self.wanted += [(process, instruction) for instruction in instructions]
 
     def some_neighbour_acts(self) -> None:
         """What was decided is done some time later."""

@@ -72,7 +72,7 @@ class TestNothingCouldBeRead:
         }
         assert queries_answer(ended, system(ended), [UNREAD])[0].state == "unreadable"
         told = system_answer(ended, system(ended), [UNREAD])
-        assert {one.state for one in told.fragments} == {"unreadable"}
+        assert {fragment.state for fragment in told.fragments} == {"unreadable"}
         text = metrics_text(ended, [UNREAD])
         assert 'penstock_stream_nothing_read{stream="readings"} 1.0\n' in text
 
@@ -283,7 +283,7 @@ class TestOperators:
         measured = FragmentStatus("peaks", 1_000, rows_in_per_s=50.0, selectivity=0.2, cpu_ms=10.0)
         running.sample("b", NodeSample(1.0, fragments={"peaks": measured}))
         operators = operators_answer(running, system(running))
-        found = {one.kind: plain(one) for one in operators}
+        found = {operator.kind: plain(operator) for operator in operators}
         assert found["filter"] == {
             "operator": found["filter"]["operator"],
             "kind": "filter",
@@ -322,7 +322,7 @@ class TestMetrics:
 
     def test_all_numbers_of_a_fragment(self, running: Catalog) -> None:
         others = {"fragment", "is_finished", "group_rows"}
-        numbers = {one.name: 1 for one in fields(FragmentStatus) if one.name not in others}
+        numbers = {field.name: 1 for field in fields(FragmentStatus) if field.name not in others}
         measured = FragmentStatus("peaks", **numbers)  # type: ignore[arg-type]
         running.sample("b", NodeSample(1.0, fragments={"peaks": measured}))
         names = {family.name for family in parsed(metrics_text(running))}

@@ -164,7 +164,7 @@ class TestAsking:
         assert (first["name"], first["state"], first["utilisation"]) == ("a", "up", 0.4)
         assert second["utilisation"] == 0
         series = api.ask("GET", "/api/nodes/a/series?last=2").json()
-        assert [one["at_s"] for one in series] == [3.0, 4.0]
+        assert [series_["at_s"] for series_ in series] == [3.0, 4.0]
         assert series[0] == {
             "at_s": 3.0,
             "cpu_cores": 0.0,

@@ -85,7 +85,7 @@ def is_migrated(url: str) -> bool:
 
 def test_everything_is_still_known(catalog: Catalog) -> None:
     catalog.prepare()
-    assert [(one.name, one.kind) for one in catalog.submissions()] == [
+    assert [(submission.name, submission.kind) for submission in catalog.submissions()] == [
         ("ami", "yaml"),
         ("top", "sql"),
     ]

@@ -115,12 +115,12 @@ def again(plan: object) -> object:
 
 
 def classes(kind: type) -> set[type]:
-    return {kind} | {more for one in kind.__subclasses__() for more in classes(one)}
+    return {kind} | {more for subclass in kind.__subclasses__() for more in classes(subclass)}
 
 
 class TestEveryClass:
     def test_there_is_one_of_every_operator(self) -> None:
-        ours = {one for one in classes(Operator) if one.__module__.startswith("penstock.")}
+        ours = {class_ for class_ in classes(Operator) if class_.__module__.startswith("penstock.")}
         assert {type(one) for one in OPERATORS} == ours - {Operator}
 
     @pytest.mark.parametrize("operator", OPERATORS, ids=lambda one: one.name)

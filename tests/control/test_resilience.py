@@ -46,7 +46,7 @@ def test_a_stream_can_rise_until_a_node_is_full(api: Api) -> None:
     problem = system_problem(system, NODES, {})
     on = [["a", "b"].index(PLACES[unit]) for unit in problem.units]
     assignment = np.array(on)
-    known = {one.variable: one for one in found.streams}
+    known = {stream.variable: stream for stream in found.streams}
     now = np.array([known[name].rate_per_s for name in problem.variables])
     for at, name in enumerate(problem.variables):
         most = known[name].most_per_s

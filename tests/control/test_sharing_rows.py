@@ -132,7 +132,7 @@ def test_what_is_left_gives_what_the_whole_would(
         cut = rounds(replace(maker, has_tail=False), rows, cuts)
         assert counted([one.rows for one in cut]) == Counter()
         tapped = counted([one.tapped[rest.stream] for one in cut])
-        assert tapped == counted([one.tapped[rest.stream] for one in results])
+        assert tapped == counted([result.tapped[rest.stream] for result in results])
 
 
 def rows_of(random: Random, count: int, plan: WindowPlan) -> pa.Table:

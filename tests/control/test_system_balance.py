@@ -29,7 +29,7 @@ def now(api: Api) -> tuple[object, ...]:
 
 def told(api: Api) -> list[str]:
     events = api.ask("GET", "/api/events").json()
-    return [f"{one['subject']} {one['text']}" for one in events if one["kind"] == "balance"]
+    return [f"{event['subject']} {event['text']}" for event in events if event["kind"] == "balance"]
 
 
 def command(api: Api, policy: str, **settings: object) -> dict[str, object]:

@@ -125,7 +125,7 @@ def test_a_profile_is_what_is_said_then_what_is_written(tmp_path: Path) -> None:
     with on_air(server.broadcaster()) as broadcaster:
         anna, eve = (Device(broadcaster.station.port, name=name) for name in ("anna", "eve"))
         until(lambda: len(broadcaster.listeners("usage")) == 2)
-        profiles = {one.name: one for one in broadcaster.listeners("usage")}
+        profiles = {listener.name: listener for listener in broadcaster.listeners("usage")}
         until(lambda: anna.program.record().get("battery_s", 0) is None)
         anna.stop()
         eve.stop()

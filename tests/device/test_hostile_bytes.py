@@ -65,7 +65,7 @@ class Hostile:
         return self.device
 
     def expected(self, cycles: set[int]) -> int:
-        chosen = [self.rows.slice((one - 1) * 100, 100) for one in sorted(cycles)]
+        chosen = [self.rows.slice((cycle - 1) * 100, 100) for cycle in sorted(cycles)]
         return sum(value > 0.6 for table in chosen for value in table["kwh"].to_pylist())
 
 

@@ -47,10 +47,12 @@ def test_the_server_runs_what_is_before_the_cut(tmp_path: Path, cut: int) -> Non
     found = served(whole)
     chain = chain_of(whole.network, "usage")
     fragments = fuse(found.network)
-    assert {one.output for one in fragments} == {query.stream for query in found.network.queries}
-    running = {operator.name for one in fragments for operator in one.operators}
-    assert {one.name for one in chain.operators[cut:]}.isdisjoint(running)
-    assert {one.name for one in chain.operators[:cut]} <= running
+    assert {fragment.output for fragment in fragments} == {
+        query.stream for query in found.network.queries
+    }
+    running = {operator.name for fragment in fragments for operator in fragment.operators}
+    assert {operator.name for operator in chain.operators[cut:]}.isdisjoint(running)
+    assert {operator.name for operator in chain.operators[:cut]} <= running
 
 
 def test_a_file_with_devices_reads_back(tmp_path: Path) -> None:
@@ -70,7 +72,7 @@ def test_a_query_is_cut_behind_its_join(tmp_path: Path) -> None:
     whole = parse_deployment(f"{HEAD}  q:\n    sql: |{JOINED}", "d.yaml", tmp_path)
     chain = chain_of(whole.network, "q")
     problem, _ = given_problem(whole)
-    kinds = [one.kind for one in problem.queries[0].operators]
+    kinds = [operator.kind for operator in problem.queries[0].operators]
     assert "join" in kinds
     assert problem.queries[0].least_cut == kinds.index("join") + 1
     assert first_cuts(whole) == {"q": len(chain.operators)}

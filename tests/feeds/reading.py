@@ -29,7 +29,7 @@ class Reading:
         schema: Schema = SCHEMA,
     ) -> None:
         self.pieces = list(read_pieces(path, format, layout, schema))
-        self.rejects = [one for piece in self.pieces for one in piece.rejects]
+        self.rejects = [reject for piece in self.pieces for reject in piece.rejects]
         self.rows = [row for piece in self.pieces for row in piece.rows.to_pylist()]
 
     @property
@@ -38,7 +38,7 @@ class Reading:
 
     @property
     def complaints(self) -> list[tuple[int, str]]:
-        return [(one.line, one.reason) for one in self.rejects]
+        return [(reject.line, reject.reason) for reject in self.rejects]
 
 
 def written(folder: Path, content: bytes | str, name: str = "a.csv") -> Path:

@@ -145,7 +145,7 @@ def test_a_value_does_not_depend_on_its_neighbours(
     type: DataType, values: list[str | None]
 ) -> None:
     together = converted(type, *values)
-    alone = [converted(type, one) for one in values]
+    alone = [converted(type, value) for value in values]
     assert [_comparable(one) for one in together.values.to_pylist()] == [
         _comparable(one.values[0].as_py()) for one in alone
     ]

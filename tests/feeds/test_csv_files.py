@@ -74,8 +74,8 @@ def test_rejects_keep_their_quotes_and_can_be_read_again(tmp_path: Path) -> None
     rows = ['"Ann, ""A""",x', '"two\r\nlines",y', "plain,z", "é,w"]
     content = "home,kwh\r\n" + "\r\n".join(["a,1", *rows]) + "\r\n"
     rejects = Reading(written(tmp_path, content)).rejects
-    assert [one.row for one in rejects] == rows
-    mended = "home,kwh\n" + "\n".join(one.row[:-1] + "2" for one in rejects)
+    assert [reject.row for reject in rejects] == rows
+    mended = "home,kwh\n" + "\n".join(reject.row[:-1] + "2" for reject in rejects)
     assert Reading(written(tmp_path, mended)).tuples == [
         ('Ann, "A"', 2.0),
         ("two\r\nlines", 2.0),
@@ -169,12 +169,12 @@ class TestBytesThatAreNotUtf8:
         # Two-byte characters everywhere, so that reads end in the middle of some.
         rows = [b"\xe9,1" if at % 97 == 0 else "ää,1".encode() for at in range(2_000)]
         reading = Reading(written(tmp_path, b"home,kwh\n" + b"\n".join(rows)))
-        assert [one.line for one in reading.rejects] == [2 + at for at in range(0, 2_000, 97)]
+        assert [reject.line for reject in reading.rejects] == [2 + at for at in range(0, 2_000, 97)]
         assert set(reading.tuples) == {("ää", 1.0)}
 
     def test_cut_off_at_the_end(self, tmp_path: Path) -> None:
         reading = Reading(written(tmp_path, "home,kwh\na,1\nä,2".encode()[:-3] + b"\xc3"))
-        assert [one.line for one in reading.rejects] == [3]
+        assert [reject.line for reject in reading.rejects] == [3]
 
     def test_are_rejected_in_binary_columns_too(self, tmp_path: Path) -> None:
         path = written(tmp_path, b"raw\n\xff\nok\n")
@@ -224,7 +224,7 @@ def test_lines_of_rejects_are_exact(
         patch.setattr(files, "_BLOCK_BYTES", 64)
         reading = Reading(path, layout=CsvLayout(header=header))
     assert reading.tuples == wanted
-    assert [one.line for one in reading.rejects] == bad_lines
+    assert [reject.line for reject in reading.rejects] == bad_lines
 
 
 def test_rejects_come_with_the_piece_they_stood_in(tmp_path: Path, small_blocks: int) -> None:
@@ -235,7 +235,7 @@ def test_rejects_come_with_the_piece_they_stood_in(tmp_path: Path, small_blocks:
     last = 1
     for piece in pieces:
         rows_and_rejects = piece.rows.num_rows + len(piece.rejects)
-        assert all(last < one.line <= last + rows_and_rejects for one in piece.rejects)
+        assert all(last < reject.line <= last + rows_and_rejects for reject in piece.rejects)
         last += rows_and_rejects
     assert last == 2_001
 

@@ -132,7 +132,7 @@ def test_lines_of_text(tmp_path: Path) -> None:
     taken = "to_timestamp(regexp_extract(line, '([0-9]{4})'), 'yyyy')"
     piece = pieces(path, "text", "line string", timed(taken, "line string"))
     assert [row["line"] for row in piece.rows.to_pylist()] == ["[2024] a", "[2025] é"]
-    assert [(one.line, one.reason.split(" is ")[-1]) for one in piece.rejects] == [
+    assert [(reject.line, reject.reason.split(" is ")[-1]) for reject in piece.rejects] == [
         (2, "not UTF-8"),
         (3, "null for ''"),
     ]
@@ -160,9 +160,9 @@ def test_times_in_a_format_of_their_own(
 ) -> None:
     path = tmp_path / f"a.{format}"
     if format == "csv":
-        path.write_text("n,at\n" + "".join(f"1,{one or ''}\n" for one in texts))
+        path.write_text("n,at\n" + "".join(f"1,{text or ''}\n" for text in texts))
     elif format == "json":
-        path.write_text("".join(json.dumps({"n": 1, "at": one}) + "\n" for one in texts))
+        path.write_text("".join(json.dumps({"n": 1, "at": text}) + "\n" for text in texts))
     else:
         pq.write_table(pa.table({"n": pa.array([1] * 3, pa.int32()), "at": texts}), path)
     piece = pieces(path, format, "n int, at timestamp", Parsing(time_format=time_format))

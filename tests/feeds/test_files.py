@@ -57,7 +57,7 @@ def test_a_damaged_file_is_refused_by_name(tmp_path: Path, name: str, damage: ob
     if name == "a.parquet":
         path = parquet(tmp_path, home=pa.array(rows), kwh=pa.array([1.0] * len(rows)))
     else:
-        as_json = [json.dumps({"home": one}) for one in rows]
+        as_json = [json.dumps({"home": row}) for row in rows]
         head = ["home,kwh"] if "csv" in name else []
         path = written(tmp_path, "\n".join(head + (rows if head else as_json)), name)
     path.write_bytes(damage(path.read_bytes()))  # type: ignore[operator]

@@ -19,7 +19,7 @@ from penstock.model.schema import Schema
 
 
 def json_reading(folder: Path, *lines: str | bytes, schema: Schema = SCHEMA) -> Reading:
-    raw = b"".join((one.encode() if isinstance(one, str) else one) + b"\n" for one in lines)
+    raw = b"".join((line.encode() if isinstance(line, str) else line) + b"\n" for line in lines)
     return Reading(written(folder, raw, "a.jsonl"), "json", schema=schema)
 
 
@@ -72,7 +72,7 @@ class TestJsonLines:
             (8, "not a JSON object"),
             (9, "half a character: a surrogate without its other half"),
         ]
-        assert [one.row for one in reading.rejects] == lines[:5] + lines[6:]
+        assert [reject.row for reject in reading.rejects] == lines[:5] + lines[6:]
 
     def test_bytes_that_are_not_utf8_set_their_row_aside(self, tmp_path: Path) -> None:
         reading = json_reading(tmp_path, b'{"home": "caf\xe9"}', '{"home": "b"}')
@@ -104,7 +104,9 @@ class TestJsonLines:
         lines = ["oops" if at % 100 == 0 else '{"home": "a"}' for at in range(1_000)]
         reading = json_reading(tmp_path, *lines)
         assert len(reading.pieces) > 5
-        assert [one.line for one in reading.rejects] == [1 + at for at in range(0, 1_000, 100)]
+        assert [reject.line for reject in reading.rejects] == [
+            1 + at for at in range(0, 1_000, 100)
+        ]
 
     def test_a_line_without_an_end_is_refused(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -122,7 +124,7 @@ class TestJsonLines:
     def test_rows_of_a_topic_are_read_the_same_way(self) -> None:
         piece = json_rows([b"{}", b"", b"x"], RowForm(SCHEMA), "topic[0]", 10)
         assert isinstance(piece, Piece)
-        assert [(one.file, one.line) for one in piece.rejects] == [("topic[0]", 12)]
+        assert [(reject.file, reject.line) for reject in piece.rejects] == [("topic[0]", 12)]
 
 
 NUMBERS = st.one_of(
@@ -198,7 +200,7 @@ class TestManyAtOnce:
         assert repr(together.rows.to_pylist()) == repr(
             [row for piece in alone for row in piece.rows.to_pylist()]
         )
-        assert together.rejects == tuple(one for piece in alone for one in piece.rejects)
+        assert together.rejects == tuple(reject for piece in alone for reject in piece.rejects)
 
     def test_a_few_bad_lines_among_many_good_ones(self) -> None:
         lines = [b'{"large": %d, "text": "home-0"}' % at for at in range(1_000)]
@@ -207,13 +209,13 @@ class TestManyAtOnce:
         assert piece.rows["large"].to_pylist() == [
             5 if at == 777 else at for at in range(1_000) if at != 500
         ]
-        assert [one.line for one in piece.rejects] == [501]
+        assert [reject.line for reject in piece.rejects] == [501]
 
     def test_plain_lines_are_never_read_one_by_one(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(json_rows_module, "_one_by_one", None)
         lines = [b'{"large": 1, "at": 1521911720.5, "other": {"a": [null]}}', b'{"real": 2}']
         rows = json_rows(lines, RowForm(TYPED), "f", 1).rows.to_pylist()
-        assert [(one["large"], one["real"]) for one in rows] == [(1, None), (None, 2.0)]
+        assert [(row["large"], row["real"]) for row in rows] == [(1, None), (None, 2.0)]
 
 
 def json_reading_of(line: bytes, number: int) -> Piece:

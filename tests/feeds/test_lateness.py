@@ -147,7 +147,7 @@ def test_a_row_exactly_as_far_ahead_as_allowed_counts(
 ) -> None:
     """Both are looked at alone, so that the first does not make room for the second."""
     rows = [table([105]), table([106])]
-    found = [is_too_far_ahead(one, "ts", 5, clock_us, latest_us).tolist() for one in rows]
+    found = [is_too_far_ahead(row, "ts", 5, clock_us, latest_us).tolist() for row in rows]
     assert found == [[one] for one in ahead]
 
 

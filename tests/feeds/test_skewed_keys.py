@@ -24,8 +24,8 @@ def test_every_key_has_its_probability(largest: int) -> None:
         if keys == 1:
             return [1.0]
         larger = (keys + 1) // 2
-        return [0.7 * one for one in probabilities(larger)] + [
-            0.3 * one for one in probabilities(keys - larger)
+        return [0.7 * probability for probability in probabilities(larger)] + [
+            0.3 * probability for probability in probabilities(keys - larger)
         ]
 
     rows = 20_000
@@ -34,7 +34,7 @@ def test_every_key_has_its_probability(largest: int) -> None:
     found = np.bincount(feed.read(0, rows)["key"].to_numpy(), minlength=largest + 1)
     assert len(found) == largest + 1
     assert ((found - expected) ** 2 / expected).sum() < largest + 6 * np.sqrt(2 * largest + 1)
-    same = sum(one * one for one in probabilities(largest + 1))
+    same = sum(probability * probability for probability in probabilities(largest + 1))
     assert equal_keys(0.7, largest + 1) == pytest.approx(same)
 
 

@@ -107,9 +107,9 @@ def test_rounds_follow_from_what_was_promised() -> None:
 
 
 def test_kinds_and_windows_are_carried_over() -> None:
-    operators = {one.name: one for one in bridged(JOINED, BATCHES).operators}
+    operators = {operator.name: operator for operator in bridged(JOINED, BATCHES).operators}
     assert operators["hourly_aggregate"].kind == "aggregate"
-    (join,) = [one for one in operators.values() if one.is_join]
+    (join,) = [operator for operator in operators.values() if operator.is_join]
     assert (join.window_s, join.cost_s) == (1_800.0, 0.0)
     sides = [operators[name] for name in join.inputs]
     assert [side.cost_s * 1e6 for side in sides] == pytest.approx([18.0, 18.0])
@@ -134,26 +134,28 @@ def test_what_writes_a_database_is_bound_to_its_node() -> None:
     problem = placement_problem(bridged(text))
     assert dict(zip(problem.units, problem.sticky.tolist(), strict=True)) == bound
     simulated = batches_of(text)
-    assert {one.name: one.is_sticky for one in simulated.operators} == bound
+    assert {operator.name: operator.is_sticky for operator in simulated.operators} == bound
 
 
 def batches_of(text: str) -> AbstractNetwork:
     network = parse_deployment(text, "meters.yaml", Path()).network
     fragments = fuse(network)
-    rounds_s = dict.fromkeys((one.name for one in fragments), 2.0)
+    rounds_s = dict.fromkeys((fragment.name for fragment in fragments), 2.0)
     return batch_network(network, fragments, NODES, BATCHES, {"readings": 10.0}, rounds_s)
 
 
 def test_batches_have_an_operator_for_every_fragment() -> None:
     found = batches_of(TEXT)
-    assert [one.name for one in found.inputs] == ["readings"]
-    assert {one.name: one.inputs for one in found.operators} == {
+    assert [stream.name for stream in found.inputs] == ["readings"]
+    assert {operator.name: operator.inputs for operator in found.operators} == {
         "hourly": ("readings",), "peaks": ("readings",), "tops": ("hourly",)
     }  # fmt: skip
-    assert [one.fixed_cpu for one in found.operators] == pytest.approx([0.05, 0.025, 0.025])
-    assert [one.cost_s * 1e6 for one in found.operators] == pytest.approx([3.0, 1.0, 1.0])
-    assert [one.selectivity for one in found.operators] == [None, None, None]
-    assert [one.node for one in found.operators] == ["", "", "b"]
+    assert [operator.fixed_cpu for operator in found.operators] == pytest.approx(
+        [0.05, 0.025, 0.025]
+    )
+    assert [operator.cost_s * 1e6 for operator in found.operators] == pytest.approx([3.0, 1.0, 1.0])
+    assert [operator.selectivity for operator in found.operators] == [None, None, None]
+    assert [operator.node for operator in found.operators] == ["", "", "b"]
 
 
 def test_what_is_said_about_batches() -> None:
@@ -271,14 +273,14 @@ def test_what_was_measured_of_members_is_without_their_part_of_the_round() -> No
     measured = {"hourly": OperatorEstimate(33.0, selectivity=0.5, rows_per_batch=1_000.0)}
     light = {"hourly", "daily"}
     found = bridged(MEMBERS, LIGHT, measured=measured, rounds_s=rounds_s, light=light)
-    operators = {one.name: one for one in found.operators}
+    operators = {operator.name: operator for operator in found.operators}
     assert operators["hourly"].cost_s * 1e6 == pytest.approx(0.5)
     assert operators["hourly"].fixed_cpu == pytest.approx(0.001)
     assert "hourly" in found.openings[0].operators
     # Where it is not known how many rows shared a round, everything is in the cost of a row.
     measured = {"hourly": OperatorEstimate(33.0, selectivity=0.5)}
     found = bridged(MEMBERS, LIGHT, measured=measured, rounds_s=rounds_s, light=light)
-    operators = {one.name: one for one in found.operators}
+    operators = {operator.name: operator for operator in found.operators}
     assert operators["hourly"].cost_s * 1e6 == pytest.approx(33.0)
     assert "hourly" not in found.openings[0].operators
 
@@ -289,7 +291,7 @@ def test_simulated_members_share_their_rounds() -> None:
     found = batch_network(
         network, fuse(network), NODES, LIGHT, {"readings": 10.0}, rounds_s, None, set(rounds_s)
     )
-    assert [one.cost_s * 1e6 for one in found.operators] == pytest.approx([0.2, 0.2])
+    assert [operator.cost_s * 1e6 for operator in found.operators] == pytest.approx([0.2, 0.2])
     (opening,) = found.openings
     assert (opening.operators, opening.input) == (("daily", "hourly"), "readings")
     assert (opening.fixed_cpu, opening.cost_s * 1e6) == (pytest.approx(0.03), pytest.approx(1.0))

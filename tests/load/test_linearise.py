@@ -18,7 +18,7 @@ def join(name: str, reads: str, cost: float = 1.0, **more: object) -> AbstractOp
 
 
 def names(model: LoadModel) -> list[str]:
-    return [one.name for one in model.variables]
+    return [variable.name for variable in model.variables]
 
 
 def test_a_chain_is_cut_behind_a_varying_operator() -> None:

@@ -47,4 +47,4 @@ def test_a_unit_cannot_be_pinned_twice() -> None:
 
 def test_readers_twice_if_they_read_twice() -> None:
     network = AbstractNetwork((A,), (AbstractOperator("o", ("A", "A"), 1.0),), (NODE,))
-    assert [one.name for one in network.readers["A"]] == ["o", "o"]
+    assert [reader.name for reader in network.readers["A"]] == ["o", "o"]

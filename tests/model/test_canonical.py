@@ -329,7 +329,7 @@ def test_writing_is_work_but_changes_no_rows(tmp_path: Path) -> None:
     network = parse_deployment(text, "test", tmp_path).network
     signed = signatures(network)
     assert signed.queries["q"] == signed.queries["w"]
-    (write,) = [one for one in network.operators if one.kind == "sql_write"]
+    (write,) = [operator for operator in network.operators if operator.kind == "sql_write"]
     assert signed.operators[write.name] not in signed.streams.values()
 
 
@@ -381,7 +381,9 @@ def test_state_belongs_to_columns_in_their_order() -> None:
 
 def test_same_operators_give_the_same_columns_in_the_same_order() -> None:
     def operators(text: str) -> tuple[Operator, ...]:
-        return tuple(one for one in network_of(text).operators if one.name.startswith("q"))
+        return tuple(
+            operator for operator in network_of(text).operators if operator.name.startswith("q")
+        )
 
     plain = operators("SELECT ts, kwh FROM readings WHERE kwh > 1 AND home = 'a'")
     assert same_operators(

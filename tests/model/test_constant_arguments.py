@@ -12,7 +12,9 @@ SCHEMA = Schema.parse("s string, i int, d double")
 
 
 def call(function: str, *arguments: str | int | Expression) -> Call:
-    given = (Literal(one) if isinstance(one, str | int) else one for one in arguments)
+    given = (
+        Literal(argument) if isinstance(argument, str | int) else argument for argument in arguments
+    )
     return Call(function, tuple(given))
 
 

@@ -311,7 +311,7 @@ def test_a_replaced_part_is_not_looked_into(expression: Expression) -> None:
 @given(expression=expressions)
 def test_conjuncts_are_the_parts_between_the_ands(expression: Expression) -> None:
     parts = conjuncts(expression)
-    assert not any(isinstance(one, Call) and one.function == "and" for one in parts)
+    assert not any(isinstance(part, Call) and part.function == "and" for part in parts)
     assert conjuncts(all_of(parts)) == parts
     assert columns_of(all_of(parts)) == columns_of(expression)
 

@@ -14,8 +14,8 @@ STARTS = Map("starts", WINDOWS, (("from_", Column("window_start")), ("n", Column
 
 
 def delay_us(*operators: Operator, output: str = "") -> int:
-    made = {name for one in operators for name in one.outputs}
-    inputs = {input.stream for one in operators for input in one.inputs} - made
+    made = {name for operator in operators for name in operator.outputs}
+    inputs = {input.stream for operator in operators for input in operator.inputs} - made
     result = output or operators[-1].name
     return Fragment(result, tuple(sorted(inputs)), operators, result).delay_us
 
@@ -36,7 +36,7 @@ def test_a_windows_start_is_behind_by_its_size() -> None:
 
 def test_delays_add_up_along_a_path() -> None:
     left_time_only = Map("m", input_of(JOIN), (("ts", Column("ts")), ("kwh", Column("kwh"))))
-    assert [one.column for one in JOIN.output.times] == ["at", "ts"]
+    assert [time.column for time in JOIN.output.times] == ["at", "ts"]
     assert delay_us(JOIN, left_time_only) == S + (MIN - S)
 
 

@@ -215,7 +215,7 @@ def rules() -> list[tuple[str, list[DataType], DataType | None]]:
     found = []
     for line in RULES.strip().splitlines():
         function, *types, result = line.split()
-        given = [DataType(one) for one in types]
+        given = [DataType(type_) for type_ in types]
         found.append((function, given, None if result == "-" else DataType(result)))
     return found
 

@@ -177,7 +177,7 @@ def test_only_operators_that_remember_have_state() -> None:
     def kinds(trait: str) -> set[str]:
         operators = (Filter, Switch, Map, Union, Aggregate, WindowJoin)
         others = (TableJoin, SqlRead, SqlWrite, PythonOperator)
-        return {one.kind for one in (*operators, *others) if getattr(one, trait)}
+        return {operator.kind for operator in (*operators, *others) if getattr(operator, trait)}
 
     assert kinds("stateful") == {"aggregate", "join"}
     assert kinds("opaque") == {"sql_read", "python"}
@@ -325,7 +325,7 @@ def test_times_of_an_inner_join(
     lower_us: int, upper_us: int, times: tuple[tuple[str, int], ...], delay_us: int
 ) -> None:
     join = joined(lower_us, upper_us)
-    assert join.output.times == tuple(TimeColumn(*one) for one in times)
+    assert join.output.times == tuple(TimeColumn(*time) for time in times)
     assert join.delay_us == delay_us
 
 

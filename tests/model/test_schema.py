@@ -115,7 +115,7 @@ def test_other_names_are_refused_with_how_to_rename(text: str, name: str, instea
 
 names = st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True)
 schemas = st.lists(
-    st.tuples(names, st.sampled_from(STORABLE)), min_size=1, unique_by=lambda one: one[0]
+    st.tuples(names, st.sampled_from(STORABLE)), min_size=1, unique_by=lambda tuple: tuple[0]
 ).map(Schema.of)
 
 

@@ -33,10 +33,10 @@ class Arrivals:
 
     def take(self, times: list[int]) -> list[int]:
         kept = []
-        for one in times:
-            self.high_us = one if self.high_us is None else max(one, self.high_us)
-            if one >= self.high_us - self.lateness_us:
-                kept.append(one)
+        for time in times:
+            self.high_us = time if self.high_us is None else max(time, self.high_us)
+            if time >= self.high_us - self.lateness_us:
+                kept.append(time)
         return kept
 
     @property
@@ -151,7 +151,7 @@ def test_no_joined_row_comes_out_below_the_promised_watermark(
 def test_the_promise_of_an_inner_join_is_the_best_there_is() -> None:
     """One microsecond less delay, and a pair comes out too early: the bound is not just safe."""
     join = WindowJoin("j", LEFT, RIGHT, (), TimeBound(-3_000, 7_000))
-    assert [(one.column, one.behind_us) for one in join.output.times] == [("r", 0), ("l", 4_000)]
+    assert [(time.column, time.behind_us) for time in join.output.times] == [("r", 0), ("l", 4_000)]
     at = 100_000
     # The watermark stands at ``at`` when a right row exactly there finds its oldest partner ...
     oldest_left = {"l": at - 7_000, "r": at}
@@ -159,7 +159,9 @@ def test_the_promise_of_an_inner_join_is_the_best_there_is() -> None:
     oldest_right = {"l": at, "r": at - 3_000}
     for row in (oldest_left, oldest_right):
         check_promise(join, [(at, []), (at, [row])])
-        tight = [row[one.column] == at - join.delay_us - one.behind_us for one in join.output.times]
+        tight = [
+            row[time.column] == at - join.delay_us - time.behind_us for time in join.output.times
+        ]
         assert any(tight)
 
 
@@ -195,6 +197,6 @@ def windows(
         for one in arrivals.take(times):
             first_end = one // slide_us * slide_us + slide_us
             open_ends |= set(range(first_end, one + size_us + 1, slide_us))
-        closed = sorted(one for one in open_ends if one <= watermark_us)
+        closed = sorted(open_end for open_end in open_ends if open_end <= watermark_us)
         open_ends -= set(closed)
         yield watermark_us, [{"window_start": one - size_us, "window_end": one} for one in closed]

@@ -78,7 +78,7 @@ class _Builder:
         return Input(renamed.name, renamed.output)
 
     def union(self, input: Input) -> None:
-        alike = [one for one in self.inputs if one.schema == input.schema]
+        alike = [stream for stream in self.inputs if stream.schema == input.schema]
         other = self.draw(st.sampled_from(alike))
         self.add(Union(self.name(), (input, other)))
 
@@ -104,7 +104,7 @@ class _Builder:
         self.add(Aggregate(self.name(), input, Window.of(MIN), (), results))
 
     def join(self, input: Input) -> None:
-        timed = [one for one in self.inputs if one.shape.event_time is not None]
+        timed = [stream for stream in self.inputs if stream.shape.event_time is not None]
         if input not in timed:
             return
         left = self.rename(input)

@@ -123,8 +123,12 @@ def test_signatures_are_cut_at_the_shortest_segment_and_added(
 ) -> None:
     signatures = [LoadSignature(tuple(one), window_s) for one in many]
     loads, cell_s = combine(signatures)
-    assert cell_s == min(segment.length_s for one in signatures for segment in one.segments)
-    wanted = np.sum([plain_cells(one, len(loads), cell_s) for one in signatures], axis=0)
+    assert cell_s == min(
+        segment.length_s for signature in signatures for segment in signature.segments
+    )
+    wanted = np.sum(
+        [plain_cells(signature, len(loads), cell_s) for signature in signatures], axis=0
+    )
     assert loads == pytest.approx(wanted)
 
 

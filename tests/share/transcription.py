@@ -43,13 +43,13 @@ def judged(case: dict[str, Any], graph: dict[str, str]) -> dict[str, Any]:
 
         def left(name: str) -> float:
             inputs = [
-                left(one)
+                left(operator)
                 + (
-                    operators[one]["sigma"] / (1 - b(link(one, name) or ""))
-                    if (one, name) in crossing
+                    operators[operator]["sigma"] / (1 - b(link(operator, name) or ""))
+                    if (operator, name) in crossing
                     else 0
                 )
-                for one in operators[name]["inputs"]
+                for operator in operators[name]["inputs"]
             ]
             return float(max(inputs, default=0) + operators[name]["tau"] / (1 - p(graph[name])))
 

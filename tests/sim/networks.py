@@ -21,10 +21,10 @@ def chains(nodes: int, count: int, length: int, cost_s: float = 0.001) -> Abstra
 def random_network(rng: np.random.Generator) -> AbstractNetwork:
     """Trees and unions with selectivities below and above one."""
     inputs = tuple(AbstractInput(f"I{i}") for i in range(int(rng.integers(1, 4))))
-    names = [one.name for one in inputs]
+    names = [stream.name for stream in inputs]
     operators = []
     for number in range(int(rng.integers(len(inputs), 10))):
-        unread = [one.name for one in inputs[number : number + 1]]
+        unread = [stream.name for stream in inputs[number : number + 1]]
         others = rng.choice(names, size=min(len(names), int(rng.integers(0, 3))), replace=False)
         reads = tuple(dict.fromkeys([*unread, *others.tolist()])) or (names[0],)
         cost, passed = float(rng.uniform(0.0005, 0.01)), float(rng.uniform(0.2, 1.4))

@@ -14,7 +14,9 @@ from sim.networks import random_network
 def test_random_networks(seed: int) -> None:
     rng = np.random.default_rng(seed)
     network = random_network(rng)
-    times = {one.name: np.cumsum(rng.exponential(0.02, size=400)) + 0.1 for one in network.inputs}
+    times = {
+        stream.name: np.cumsum(rng.exponential(0.02, size=400)) + 0.1 for stream in network.inputs
+    }
     assignment = rng.integers(0, len(network.nodes), len(network.operators))
     simulation = Simulation(
         network,

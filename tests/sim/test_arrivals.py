@@ -16,7 +16,7 @@ def _times(*arrivals: Arrivals, until_s: float, seed: int = 1) -> list[np.ndarra
     Simulation(network, given, [0] * len(arrivals), seed, log=lines.append).advance(until_s)
     events = [(time, who) for time, kind, who in logged_events(b"".join(lines)) if kind == 2]
     sources = sorted({who for _, who in events})
-    return [np.array([time for time, who in events if who == one]) for one in sources]
+    return [np.array([time for time, who in events if who == source]) for source in sources]
 
 
 def test_poisson_arrivals_have_their_rate_and_spread() -> None:

@@ -72,7 +72,7 @@ def test_the_same_seed_gives_the_same_moves() -> None:
     runs = [_system(Balancing(policy="random", every_s=2.0)) for _ in range(2)]
     for system in runs:
         system.advance(60)
-    first, second = ([one.moves for one in system.plans] for system in runs)
+    first, second = ([plan.moves for plan in system.plans] for system in runs)
     assert first == second
     assert runs[0].simulation.latencies().sum_s == runs[1].simulation.latencies().sum_s
 

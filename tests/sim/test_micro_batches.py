@@ -32,7 +32,7 @@ def fragment(
 def run(
     written: AbstractNetwork, rate_per_s: float, where: list[int], seconds: float = 500.0
 ) -> MicroBatches:
-    rounds_s = {one.name: 1.0 for one in written.operators}
+    rounds_s = {operator.name: 1.0 for operator in written.operators}
     batches = MicroBatches(written, EvenRows([rate_per_s]), where, 1, rounds_s)
     batches.advance(seconds)
     return batches

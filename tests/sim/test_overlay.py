@@ -148,8 +148,8 @@ def test_nothing_is_overbooked_and_nothing_is_left_over(faults: str) -> None:
     overlay = crowded(7, FAULTS[faults])
     results = [outcome.result for outcome in overlay.outcomes.values()]
     assert len(results) == REQUESTS, "every request gets an answer"
-    admitted = [one for one in results if isinstance(one, Admitted)]
-    refused = [one for one in results if isinstance(one, Refused)]
+    admitted = [result for result in results if isinstance(result, Admitted)]
+    refused = [result for result in results if isinstance(result, Refused)]
     assert admitted and refused
     allowed = {"limit", "no answer", "paths do not meet"}
     for one in refused:
@@ -169,7 +169,9 @@ def test_nothing_is_overbooked_and_nothing_is_left_over(faults: str) -> None:
 def _graph_reasons(refused: Refused) -> set[str]:
     """A graph whose operators fit one by one may not fit together; a stream may have ended."""
     return {
-        one for one in refused.reasons if one.split()[0] in ("node", "link", "stream", "release")
+        reason
+        for reason in refused.reasons
+        if reason.split()[0] in ("node", "link", "stream", "release")
     }
 
 

@@ -24,7 +24,7 @@ def _latencies(
     for seed in range(RUNS):
         simulation = Simulation(
             network,
-            {one.name: Steady(rate_per_s) for one in network.inputs},
+            {stream.name: Steady(rate_per_s) for stream in network.inputs},
             assignment,
             seed,
             Physics(service=service),

@@ -30,12 +30,12 @@ def network(members: int, batch_s: float, row_s: float, nodes: int = 2) -> Abstr
 
 
 def with_opening(plain: AbstractNetwork, batch_s: float, row_s: float) -> AbstractNetwork:
-    names = tuple(one.name for one in plain.operators)
+    names = tuple(operator.name for operator in plain.operators)
     return replace(plain, openings=(AbstractOpening("round", names, "I", batch_s, row_s),))
 
 
 def batches(written: AbstractNetwork, where: list[int], rate_per_s: float = 100.0) -> MicroBatches:
-    rounds_s = {one.name: 1.0 for one in written.operators}
+    rounds_s = {operator.name: 1.0 for operator in written.operators}
     return MicroBatches(written, EvenRows([rate_per_s]), where, 1, rounds_s)
 
 

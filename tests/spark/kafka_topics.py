@@ -68,4 +68,4 @@ def write(sink: RecordSink, rows: pa.Table, batch_id: int) -> int:
 
 
 def written(cluster: MockCluster, topic: str) -> list[float]:
-    return sorted(json.loads(one.value() or b"")["kwh"] for one in cluster.records(topic))
+    return sorted(json.loads(record.value() or b"")["kwh"] for record in cluster.records(topic))

@@ -42,7 +42,9 @@ class Earlier:
             write_number(self.state / "fragments" / name / "life", life)
         self.database.execute("CREATE TABLE penstock_commits (writer, batch_id, epoch)")
         self.database.execute("CREATE TABLE low (ts, home)")
-        (write,) = (one.name for one in self.network.operators if one.kind == "sql_write")
+        (write,) = (
+            operator.name for operator in self.network.operators if operator.kind == "sql_write"
+        )
         self.database.execute(f"INSERT INTO penstock_commits VALUES ('{write}-00000def', 4, 1)")
         self.database.execute("INSERT INTO penstock_commits VALUES ('other-00000123', 4, 1)")
         self.database.commit()

@@ -175,7 +175,7 @@ class TestQueries:
             cluster.produce(topic, [*fill_later[partition::4], value(900)], partition)
         engine = Engine(session, both, StateFolder(tmp_path), OPTIONS)
         engine.start()
-        late = next(one for one in engine.fragments if one.name == "b")
+        late = next(fragment for fragment in engine.fragments if fragment.name == "b")
         assert late.beginning.start == "now"
         assert late.beginning.since_us == int((NOON.timestamp() + 599) * 1e6)
 
@@ -183,7 +183,7 @@ class TestQueries:
             sink = engine.collected.get(query)
             table = None if sink is None else sink.table()
             rows = [] if table is None else table.to_pylist()
-            return {(int((one["since"] - NOON).total_seconds()) // 60, one["n"]) for one in rows}
+            return {(int((row["since"] - NOON).total_seconds()) // 60, row["n"]) for row in rows}
 
         try:
             until(lambda: (12, 60) in minutes("a") and (12, 60) in minutes("b"), 60)

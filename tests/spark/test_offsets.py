@@ -26,7 +26,9 @@ METADATA = {
 def write(folder: Path, *lines: object, batch_id: int = 7) -> Path:
     path = folder / "offsets" / str(batch_id)
     path.parent.mkdir(exist_ok=True)
-    path.write_text("\n".join(one if isinstance(one, str) else json.dumps(one) for one in lines))
+    path.write_text(
+        "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
+    )
     return folder
 
 

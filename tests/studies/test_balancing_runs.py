@@ -12,7 +12,7 @@ from penstock.studies.balancing_runs import Setup, global_plan, run_of, workload
 @pytest.mark.parametrize("level", [0.5, 0.9])
 def test_rates_make_the_load_level(level: float) -> None:
     work = workload_of(Setup(level, seed=1, nodes=4))
-    rates = np.array([work.arrivals[one.name].rate_per_s for one in work.network.inputs])
+    rates = np.array([work.arrivals[stream.name].rate_per_s for stream in work.network.inputs])
     assert (input_coefficients(work.network) @ rates).sum() == pytest.approx(level * 4)
 
 

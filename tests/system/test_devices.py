@@ -204,7 +204,7 @@ def test_the_portfolio_example_runs_as_it_is_documented(tmp_path: Path) -> None:
             listen = ["device", "--query", query, "--name", name, "--home", str(home), *own]
             listen += ["--to", str(tmp_path / f"{name}-{query}"), "--patience", "120"]
             devices.append(subprocess.Popen([sys.executable, "-m", "penstock", *listen]))
-        assert [one.wait(180) for one in devices] == [0, 0, 0]
+        assert [device.wait(180) for device in devices] == [0, 0, 0]
         assert running.wait(60) == 0
     finally:
         running.terminate()

@@ -62,7 +62,7 @@ def counts_of(rows: pa.Table) -> Iterator[tuple[str, datetime, int]]:
 
 
 def other_node(system: RunningSystem) -> str:
-    known = {one.name: one.node for one in system.status().fragments}
+    known = {fragment.name: fragment.node for fragment in system.status().fragments}
     return "n2" if known["hourly"] == "n1" else "n1"
 
 
@@ -88,7 +88,7 @@ def working_in(folder: Path) -> Iterator[psutil.Process]:
 def test_nodes_in_one_process(tmp_path: Path) -> None:
     home = Home(tmp_path / "system")
     with ps.local(nodes=2, home=home.path, on="inline") as system:
-        assert {one.pid for one in system.status().nodes} == {home.address().pid}
+        assert {node.pid for node in system.status().nodes} == {home.address().pid}
         assert len(java_below(home.address().pid)) == 1
         moved_once(system)
         until(lambda: heard(system) == {"n1": {"n2"}, "n2": {"n1"}}, 60, lambda: heard(system))
@@ -106,7 +106,7 @@ def test_nodes_on_a_spark_cluster(tmp_path: Path) -> None:
             (executor,) = working_in(cluster / name)
             assert "org.apache.spark.executor.CoarseGrainedExecutorBackend" in executor.cmdline()
         moved_once(system)
-        assert all(one.utilisation > 0 for one in system.status().nodes)
+        assert all(node.utilisation > 0 for node in system.status().nodes)
     assert not list(working_in(cluster))
     assert not any(process.is_running() for process in processes.values()), "nothing of it is left"
 

@@ -120,8 +120,8 @@ def test_moved_and_killed_while_catching_up(system: UnderTest, tmp_path: Path) -
     system.submit("late", LATE.replace("NAME", "from_now"), "now")
     begins = {
         begin.queries[0]: begin
-        for one in system.client.queries()
-        for begin in one.begins
+        for query in system.client.queries()
+        for begin in query.begins
         if begin.queries
     }
     since = begins["from_now"].since

@@ -22,7 +22,7 @@ def test_submitted_and_read_from_a_program() -> None:
     with ps.local(nodes=2) as system:
         query = system.submit(hourly, max_latency="5 s")
         rows = read(query)
-        assert {one.state for one in system.status().nodes} == {"up"}
+        assert {node.state for node in system.status().nodes} == {"up"}
         shares = [read(query, groups) for groups in ("0-4", "5-7")]
     assert sum(row["readings"] for row in rows) == 20 * 48
     assert sorted(map(str, shares[0] + shares[1])) == sorted(map(str, rows))

@@ -35,11 +35,11 @@ def system(tmp_path: Path) -> Iterator[UnderTest]:
 
 
 def places(system: UnderTest) -> dict[str, str]:
-    return {one.name: one.node or "" for one in system.catalog.units()}
+    return {unit.name: unit.node or "" for unit in system.catalog.units()}
 
 
 def await_all_up(system: UnderTest) -> None:
-    until(lambda: all(one.is_up for one in system.catalog.units()), 120, "everything runs")
+    until(lambda: all(unit.is_up for unit in system.catalog.units()), 120, "everything runs")
 
 
 def heard(system: UnderTest) -> dict[str, set[str]]:
@@ -82,7 +82,7 @@ def test_a_clean_restart_and_a_killed_node(system: UnderTest) -> None:
     await_all_up(system)
     assert set(places(system).values()) == {"b"}
     until(lambda: heard(system) == {"a": {"b"}, "b": {"a"}}, 60, "they talk again")
-    moves = [(one.unit, one.by) for one in system.catalog.moves() if one.source == "b"]
+    moves = [(move.unit, move.by) for move in system.catalog.moves() if move.source == "b"]
     assert ("pinned", "failover") not in moves, "it waited for its node"
     came_home = {
         move.unit: move.reason

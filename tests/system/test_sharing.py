@@ -97,7 +97,7 @@ def test_shared_dropped_and_killed(system: UnderTest) -> None:
     )
     system.client.drop("same")
     system.client.drop("busy")
-    kept = {one.name: one.kept_for for one in system.client.queries()}
+    kept = {query.name: query.kept_for for query in system.client.queries()}
     assert kept["busy"] == ["whole"] and "same" not in kept
     system.kill_controller()
     system.restart_controller()

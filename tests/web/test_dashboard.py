@@ -122,7 +122,7 @@ def test_what_would_come_of_a_query_is_seen_before(page: Browser, city: Simulate
     page.one("#submit-look").click()
     page.sees("What would come of it", selector="dialog .prospect")
     page.shoot("prospect")
-    assert "more" not in [one.name for one in city.client.queries()]
+    assert "more" not in [query.name for query in city.client.queries()]
     ActionChains(page.driver).send_keys(Keys.ESCAPE).perform()
     until(lambda: not page.all("dialog"))
     assert page.console() == []

@@ -45,7 +45,9 @@ def test_a_system_that_runs(browser: Browser, tmp_path: Path) -> None:
 
 
 def rates(client: Client) -> bool:
-    found = [one.status for one in client.system().fragments if one.kind == "fragment"]
+    found = [
+        fragment.status for fragment in client.system().fragments if fragment.kind == "fragment"
+    ]
     return all(status is not None and status.batches > 2 for status in found)
 
 
@@ -73,7 +75,7 @@ def every_page(page: Browser) -> None:
 
 
 def move_by_clicking(page: Browser, client: Client) -> None:
-    where = {one.name: one.node for one in client.system().fragments}
+    where = {fragment.name: fragment.node for fragment in client.system().fragments}
     target = "n2" if where["hourly"] == "n1" else "n1"
     page.page("graph")
     page.one("[data-unit=hourly]").click()
@@ -88,7 +90,7 @@ def move_by_clicking(page: Browser, client: Client) -> None:
     page.sees("done", 20, selector=".bars")
     page.sees("asked for on the dashboard")
     page.shoot("moves")
-    now = {one.name: one.node for one in client.system().fragments}
+    now = {fragment.name: fragment.node for fragment in client.system().fragments}
     assert now["hourly"] == target
 
 

@@ -118,18 +118,20 @@ def _competitors(problem: Problem, algorithm: str) -> list[Strategy]:
     known = strategies(entry_points(group=GROUP))
     strategy_called(algorithm, known)
     return [
-        one()
-        for name, one in known.items()
-        if name == algorithm or one is not Exhaustive or is_small(problem)
+        make()
+        for name, make in known.items()
+        if name == algorithm or make is not Exhaustive or is_small(problem)
     ]
 
 
 def plans_of(problem: Problem, rivals: list[Strategy], seed: int) -> list[Plan]:
     """The plans of all rivals, best first. Compiled loops are loaded before time is taken."""
     tiny = placement_problem(_TINY)
-    for one in rivals:
+    for strategy in rivals:
         # What is in a tree knows the units of its own problem only.
-        (one.inner if isinstance(one, InTree) else one).place(tiny, np.random.default_rng(0))
+        (strategy.inner if isinstance(strategy, InTree) else strategy).place(
+            tiny, np.random.default_rng(0)
+        )
     return best_first(planned(problem, rival, time.perf_counter, seed) for rival in rivals)
 
 

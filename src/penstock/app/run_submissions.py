@@ -111,11 +111,11 @@ def keep_in_line(plan: RunPlan, home: Home) -> None:
         ]
         before, after = assembled(known), assembled(wanted)
         _check_same(before, after, home.path)
-        for one in wanted:
-            planned = plan_text(after, one.id)
-            catalog.rewrite(one.id, one.text, planned, _nodes_written(after, one.id))
-            said = after.deployments[one.id].balance
-            balance = balance_of_file(catalog, one.name, said)
+        for other in wanted:
+            planned = plan_text(after, other.id)
+            catalog.rewrite(other.id, other.text, planned, _nodes_written(after, other.id))
+            said = after.deployments[other.id].balance
+            balance = balance_of_file(catalog, other.name, said)
             if balance is not None:
                 catalog.offer_balance(balance)
 

@@ -149,7 +149,10 @@ def _deployed(deployment: Deployment, request: SimulationRequest) -> SimulationS
         fragment.name: round_us(network, fragment, SHORTEST_US) / 1e6 for fragment in fragments
     }
     simulated = batch_network(network, fragments, nodes, costs, rates, every_s, None, light)
-    names = {one.name: made.name for one, made in zip(fragments, simulated.operators, strict=True)}
+    names = {
+        fragment.name: made.name
+        for fragment, made in zip(fragments, simulated.operators, strict=True)
+    }
     units = tuple(
         tuple(names[operator] for operator in unit)
         for unit in fragments_by_unit(problem, fragments)
@@ -246,17 +249,17 @@ def arrivals_of(network: AbstractNetwork, request: SimulationRequest) -> dict[st
                 f"no input {name}; there are {listed(names)}", hint=suggestion(name, names)
             )
     found: dict[str, Arrivals] = {}
-    for number, one in enumerate(network.inputs):
-        if one.name in request.traces:
-            found[one.name] = Recorded.of(_times(request.traces[one.name]))
+    for number, stream in enumerate(network.inputs):
+        if stream.name in request.traces:
+            found[stream.name] = Recorded.of(_times(request.traces[stream.name]))
             continue
-        rate = request.rates.get(one.name, one.rate_per_s)
+        rate = request.rates.get(stream.name, stream.rate_per_s)
         if rate is None:
             raise InputError(
-                f"the rate of input {one.name} is not known",
-                hint=f"Give it in the file, or here: --rate {one.name}=100.",
+                f"the rate of input {stream.name} is not known",
+                hint=f"Give it in the file, or here: --rate {stream.name}=100.",
             )
-        found[one.name] = _arriving(request, rate * request.scale, number, len(names))
+        found[stream.name] = _arriving(request, rate * request.scale, number, len(names))
     return found
 
 

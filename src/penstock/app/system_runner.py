@@ -141,9 +141,9 @@ class _RunOfSystem:
         return "asked"
 
     def _check(self, found: SystemAnswer) -> None:
-        for one in found.fragments:
-            if one.state == "failed" and one.restarts >= one.restarts_at_most:
-                raise RunError(one.error, hint=f"Logs are in {self._home.logs}.")
+        for fragment in found.fragments:
+            if fragment.state == "failed" and fragment.restarts >= fragment.restarts_at_most:
+                raise RunError(fragment.error, hint=f"Logs are in {self._home.logs}.")
 
     @property
     def _shown_mark(self) -> Path:

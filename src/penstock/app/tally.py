@@ -21,9 +21,9 @@ def rows_from_outside(fragments: Iterable[Fragment], statuses: Iterable[Fragment
     readers read.
     """
     by_name = {status.fragment: status for status in statuses}
-    passed_on = {name: one.rows_out for name, one in by_name.items()}
+    passed_on = {name: status.rows_out for name, status in by_name.items()}
     outside: dict[str, int] = {}
-    for fragment in sorted(fragments, key=lambda one: len(one.inputs)):
+    for fragment in sorted(fragments, key=lambda fragment: len(fragment.inputs)):
         rows = by_name[fragment.name].rows_in
         known = passed_on | outside
         new = [name for name in fragment.inputs if name not in known]
@@ -78,11 +78,11 @@ def since(
     pairs = ((status, before.get(status.fragment, Counted())) for status in now)
     return tuple(
         replace(
-            one,
-            rows_in=max(0, one.rows_in - was.rows_in),
-            rows_out=max(0, one.rows_out - was.rows_out),
+            status,
+            rows_in=max(0, status.rows_in - was.rows_in),
+            rows_out=max(0, status.rows_out - was.rows_out),
         )
-        for one, was in pairs
+        for status, was in pairs
     )
 
 

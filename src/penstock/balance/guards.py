@@ -92,7 +92,9 @@ def _within_cap(
     loads = situation.node_loads.copy()
     taken: list[PlannedMove] = []
     left = most_load
-    for move in sorted(moves, key=lambda one: (one.target_before - one.source_before, -one.score)):
+    for move in sorted(
+        moves, key=lambda move: (move.target_before - move.source_before, -move.score)
+    ):
         share = move.load / situation.capacities[move.target]
         fits = loads[move.target] + share <= max(loads[move.source], loads[move.target], 1.0)
         if move.load <= left and fits:

@@ -153,7 +153,7 @@ def _batch_cases(measure: _Measure, folder: Path, quick: bool) -> Iterator[Bench
     small = {count: workload(folder / f"small-{count}", _SMALL_EVENTS * count, count)
              for count in (few, many)}  # fmt: skip
     for kind, sql in BATCHES.items():
-        found = [measure.batches(f"{kind}{_BATCH}", sql, small[one], one) for one in (few, many)]
+        found = [measure.batches(f"{kind}{_BATCH}", sql, small[rows], rows) for rows in (few, many)]
         yield limited(f"{kind}{_BATCH}", batch_cost_ms(*found), "ms")
 
 

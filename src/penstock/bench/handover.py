@@ -124,7 +124,7 @@ class _Results:
 
 def _moved(live: LiveSystem, results: _Results, k: int) -> float:
     time.sleep(_REST_S)
-    unit = next(one for one in live.client.fragments() if one.name == "sessions")
+    unit = next(fragment for fragment in live.client.fragments() if fragment.name == "sessions")
     target = next(node for node in live.nodes if node != unit.node)
     done = live.client.await_move(live.client.move("sessions", target).id)
     if done.state != "done":

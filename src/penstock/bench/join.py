@@ -94,7 +94,7 @@ def compared_cases(case: JoinCase, answers: dict[str, Answer]) -> Iterator[Bench
         yield equal(f"{label}, pairs", ours["pairs"], "rows", theirs["pairs"])
         yield equal(f"{label}, digest", ours["digest"], "", theirs["digest"])
         yield compared(f"{label}, held", _held(ours), "bytes a row of the windows", _held(theirs))
-        peaks = (one["peak_bytes"] / (1 << 30) for one in (ours, theirs))
+        peaks = (side["peak_bytes"] / (1 << 30) for side in (ours, theirs))
         yield compared(f"{label}, peak memory", next(peaks), "GiB", next(peaks))
     yield limited(f"{case.name}: batches, median", _median(ours["batch_ms"]), "ms")
     yield limited(f"{case.name}: batches, last third over second", _growth(ours["batch_ms"]), "")

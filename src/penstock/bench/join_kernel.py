@@ -199,10 +199,10 @@ def pandas_join(case: JoinCase) -> JoinResult:
     pairs = digest = rows = 0
     took_s = 0.0
     for new_left, right_all, left_old, new_right in _last_batches(case):
-        frames = [_frame(one) for one in (new_left, right_all, left_old, new_right)]
+        frames = [_frame(table) for table in (new_left, right_all, left_old, new_right)]
         began = time.process_time()
-        for one, other in ((frames[0], frames[1]), (frames[2], frames[3])):
-            found = one.merge(other, left_on="l_key", right_on="r_key")
+        for frame, other in ((frames[0], frames[1]), (frames[2], frames[3])):
+            found = frame.merge(other, left_on="l_key", right_on="r_key")
             apart = found["r_ts"].to_numpy() - found["l_ts"].to_numpy()
             found = found[np.abs(apart) <= case.window_us]
             pairs += len(found)

@@ -84,8 +84,8 @@ def throughput_cases(
     is_join = pipeline == "stream join"
     unit = "joined rows/s" if is_join else "rows/s"
     ours, stock = (
-        (one["rows_out"] if is_join else load.rows("bids")) / one["seconds"]
-        for one in (mine, theirs)
+        (side["rows_out"] if is_join else load.rows("bids")) / side["seconds"]
+        for side in (mine, theirs)
     )
     yield compared(f"throughput, {pipeline}", ours, unit, stock, at_least=0.95)
     yield equal(f"batches, {pipeline}", mine["batches"], "batches", theirs["batches"])

@@ -36,8 +36,10 @@ def plain_rod(problem: Problem) -> list[int]:
         [rows[j][k] + fixed[j] * total[k] / (total_capacity - all_fixed) for k in range(d)]
         for j in range(m)
     ]
-    order = sorted(range(m), key=lambda j: -math.sqrt(sum(one**2 for one in full[j])))
-    for j in [one for one in order if place[one] < 0]:
+    order = sorted(
+        range(m), key=lambda j: -math.sqrt(sum(coefficient**2 for coefficient in full[j]))
+    )
+    for j in [number for number in order if place[number] < 0]:
         class_one, distances = [], []
         for i in range(n):
             weight = [

@@ -42,7 +42,8 @@ def simpy_run(
         for operator, node in zip(network.operators, assignment, strict=True)
     }
     readers = {
-        name: [(where[one.name], one) for one in ones] for name, ones in network.readers.items()
+        name: [(where[operator.name], operator) for operator in ones]
+        for name, ones in network.readers.items()
     }
     credit = {operator.name: 0.0 for operator in network.operators}
 
@@ -76,8 +77,8 @@ def simpy_run(
             now = time
             send(name, time)
 
-    for one, queue in zip(network.nodes, queues, strict=True):
-        env.process(node(one.name, one.cpu, queue))
+    for spec, queue in zip(network.nodes, queues, strict=True):
+        env.process(node(spec.name, spec.cpu, queue))
     for name in times_s:
         env.process(source(name))
     env.run(until=until_s)

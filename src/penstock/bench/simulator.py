@@ -63,7 +63,7 @@ def _against_simpy(until_s: float, say: Say) -> list[BenchCase]:
     network = _chains(20, 20)
     rng = np.random.default_rng(4)
     times = {input_.name: _poisson(70.0, until_s, rng) for input_ in network.inputs}
-    arrivals: dict[str, Arrivals] = {name: Recorded.of(one) for name, one in times.items()}
+    arrivals: dict[str, Arrivals] = {name: Recorded.of(array) for name, array in times.items()}
     where = (np.arange(200) % 20).tolist()
     ours, theirs = [], []
     for turn in range(3):

@@ -59,7 +59,7 @@ class Writer:
         """
         with self._looking:
             if self._known is None:
-                self._known = {one.sequence: one.rows for one in self.channel.kept()}
+                self._known = {manifest.sequence: manifest.rows for manifest in self.channel.kept()}
             return self._known
 
     def _check_last(self) -> None:
@@ -230,4 +230,4 @@ class Writer:
 def _latest(before: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:
     """The later of both for every column."""
     columns = {*before, *more}
-    return {name: max(one[name] for one in (before, more) if name in one) for name in columns}
+    return {name: max(times[name] for times in (before, more) if name in times) for name in columns}

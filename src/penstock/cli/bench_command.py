@@ -53,8 +53,8 @@ def bench(
 ) -> None:
     """Measure this machine against the goals. Exit code 4 if one is missed."""
     reports = []
-    for one in chosen(name, benches()):
-        reports.append(one(quick))
+    for measure in chosen(name, benches()):
+        reports.append(measure(quick))
         if not json:
             typer.echo("\n".join(report_lines(reports[-1])))
     if json:

@@ -49,12 +49,14 @@ def study_names(incomplete: str) -> list[str]:
 
 def fragment_names(ctx: typer.Context, incomplete: str) -> list[str]:
     """The fragments and intakes of the running system."""
-    return _running(ctx, incomplete, lambda client: (one.name for one in client.fragments()))
+    return _running(
+        ctx, incomplete, lambda client: (fragment.name for fragment in client.fragments())
+    )
 
 
 def node_names(ctx: typer.Context, incomplete: str) -> list[str]:
     """The nodes of the running system."""
-    return _running(ctx, incomplete, lambda client: (one.name for one in client.nodes()))
+    return _running(ctx, incomplete, lambda client: (node.name for node in client.nodes()))
 
 
 def log_names(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -67,12 +69,14 @@ def log_names(ctx: typer.Context, incomplete: str) -> list[str]:
 
 def submission_names(ctx: typer.Context, incomplete: str) -> list[str]:
     """What was submitted to the running system."""
-    return _running(ctx, incomplete, lambda client: (one.name for one in client.queries()))
+    return _running(ctx, incomplete, lambda client: (query.name for query in client.queries()))
 
 
 def stream_names(ctx: typer.Context, incomplete: str) -> list[str]:
     """The queries and streams of the running system whose rows can be shown."""
-    return _running(ctx, incomplete, lambda client: (one.name for one in client.fragments()))
+    return _running(
+        ctx, incomplete, lambda client: (fragment.name for fragment in client.fragments())
+    )
 
 
 def context_names(incomplete: str) -> list[str]:

@@ -54,9 +54,9 @@ def ls(json: JsonOption = False) -> None:
 
     known = contexts()
     if json:
-        print_json([{"name": name, "url": one.url} for name, one in known.items()])
+        print_json([{"name": name, "url": context.url} for name, context in known.items()])
         return
-    rows = [(name, one.url) for name, one in known.items()]
+    rows = [(name, context.url) for name, context in known.items()]
     print_table(("context", "url"), rows, "none are kept; try penstock context add")
 
 

@@ -45,7 +45,7 @@ def contexts() -> dict[str, Context]:
     path = contexts_file()
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
-        return {name: Context(**one) for name, one in told.items()}
+        return {name: Context(**record) for name, record in told.items()}
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, TypeError, AttributeError) as error:
@@ -73,7 +73,7 @@ def keep_context(name: str, context: Context) -> None:
 def forget_context(name: str) -> None:
     """Removes a context; raises if there is none."""
     context_called(name)
-    _write({kept: one for kept, one in contexts().items() if kept != name})
+    _write({kept: context for kept, context in contexts().items() if kept != name})
 
 
 def _write(kept: dict[str, Context]) -> None:
@@ -83,5 +83,5 @@ def _write(kept: dict[str, Context]) -> None:
     growing.unlink(missing_ok=True)
     file = os.open(growing, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(file, "w", encoding="utf-8") as target:
-        json.dump({name: asdict(one) for name, one in kept.items()}, target, indent=2)
+        json.dump({name: asdict(context) for name, context in kept.items()}, target, indent=2)
     growing.replace(path)

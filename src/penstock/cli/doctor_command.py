@@ -64,10 +64,10 @@ def lines(found: tuple[Check, ...]) -> list[str]:
 
     width = max(len(check.name) for check in found)
     shown = []
-    for one in found:
-        mark, colour = _MARKS[one.verdict]
-        shown.append(f"[{colour}]{mark}[/] {one.name:{width}}  {escape(one.found)}")
-        if one.fix:
-            shown.append(f"  {'':{width}}  [dim]{escape(one.fix)}[/]")
+    for check in found:
+        mark, colour = _MARKS[check.verdict]
+        shown.append(f"[{colour}]{mark}[/] {check.name:{width}}  {escape(check.found)}")
+        if check.fix:
+            shown.append(f"  {'':{width}}  [dim]{escape(check.fix)}[/]")
     good = "this machine is ready" if is_fit(found) else "something needed is missing, see ✗"
     return [*shown, "", good]

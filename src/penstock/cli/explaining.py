@@ -79,19 +79,19 @@ def fragment_records(network: Network) -> list[dict[str, object]]:
     """The fragments as plain values."""
     return [
         {
-            "name": one.name,
-            "inputs": list(one.inputs),
-            "operators": [operator.name for operator in one.operators],
-            "output": one.output,
-            "queries": list(one.queries),
-            "writes": [write.name for write in one.writes],
-            "stateful": one.stateful,
-            "is_read": one.is_read,
+            "name": fragment.name,
+            "inputs": list(fragment.inputs),
+            "operators": [operator.name for operator in fragment.operators],
+            "output": fragment.output,
+            "queries": list(fragment.queries),
+            "writes": [write.name for write in fragment.writes],
+            "stateful": fragment.stateful,
+            "is_read": fragment.is_read,
             "engine": engine.engine,
             "engine_reason": engine.reason,
         }
-        for one in fuse(network)
-        for engine in [choose_engine(network, one)]
+        for fragment in fuse(network)
+        for engine in [choose_engine(network, fragment)]
     ]
 
 

@@ -121,11 +121,11 @@ def _print_negotiations(client: Client, last: int, json: bool) -> None:
     from penstock.cli.negotiation_text import negotiation_lines
 
     found = client.negotiations(last)
-    for one in found:
+    for negotiation in found:
         if json:
-            print_json_line(one)
+            print_json_line(negotiation)
             continue
-        for text in negotiation_lines(one):
+        for text in negotiation_lines(negotiation):
             print_line(text)
     if not found and not json:
         print("nobody has had anything to give so far")

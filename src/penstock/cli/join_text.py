@@ -40,7 +40,7 @@ def ranges_text(numbers: Sequence[int]) -> str:
     '0-2,5'
     """
     found = []
-    for _, run in groupby(enumerate(sorted(numbers)), lambda one: one[1] - one[0]):
+    for _, run in groupby(enumerate(sorted(numbers)), lambda pair: pair[1] - pair[0]):
         together = [number for _, number in run]
         first, last = together[0], together[-1]
         found.append(str(first) if first == last else f"{first}-{last}")

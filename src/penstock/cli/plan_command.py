@@ -109,16 +109,16 @@ def plan_lines(asked: Subject, plans: list[Plan], name: str) -> list[str]:
     units, nodes, variables = asked.problem.size
     on = "node" if nodes == 1 else "nodes"
     head = f"{units} {asked.kind} on {nodes} {on}, {variables} variables"
-    mine = next(one for one in plans if one.algorithm == name)
+    mine = next(rival for rival in plans if rival.algorithm == name)
     notes = [f"note: {note}" for note in (*asked.notes, *mine.quality.notes)]
     return [head, "", *_table(plans, name), "", *_meaning(mine), "", *_places(asked, mine), *notes]
 
 
 def _table(plans: list[Plan], name: str) -> list[str]:
     titles = ("algorithm", "volume of ideal", "plane r/r*", "axis g", "cut streams", "time")
-    rows = [titles, *(_cells(one) for one in plans)]
+    rows = [titles, *(_cells(rival) for rival in plans)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    marks = ["  ", *("> " if one.algorithm == name else "  " for one in plans)]
+    marks = ["  ", *("> " if rival.algorithm == name else "  " for rival in plans)]
     return [
         mark
         + "   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -48,8 +48,8 @@ def with_default_port(args: list[str]) -> list[str]:
     """
     following = [*args[1:], ""][: len(args)]
     return [
-        f"--spark-ui={UI_PORT}" if one == "--spark-ui" and not _is_number(after) else one
-        for one, after in zip(args, following, strict=True)
+        f"--spark-ui={UI_PORT}" if argument == "--spark-ui" and not _is_number(after) else argument
+        for argument, after in zip(args, following, strict=True)
     ]
 
 

@@ -83,11 +83,11 @@ def graph_lines(graph: GraphAnswer) -> Iterator[str]:
     yield graph.name
     for part in graph.own:
         yield f"  computes  {_does(part)}"
-    for one in graph.sharing.shared:
-        users = [name for name in one.used_by if name != graph.name]
+    for shared in graph.sharing.shared:
+        users = [name for name in shared.used_by if name != graph.name]
         also = f"; used by {', '.join(users)}" if users else ""
-        inside = "inside it" if one.tapped else "its result"
-        yield f"  shares    {one.source} of {one.fragment}, {inside}{also}"
+        inside = "inside it" if shared.tapped else "its result"
+        yield f"  shares    {shared.source} of {shared.fragment}, {inside}{also}"
     for part in graph.others:
         yield f"  of others {_does(part)} ({part.submission})"
     for note in graph.sharing.notes:

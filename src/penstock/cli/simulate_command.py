@@ -172,10 +172,10 @@ def _seconds(option: str, written: str) -> float:
 
 def _pairs(option: str, written: list[str] | None) -> list[tuple[str, str]]:
     found = []
-    for one in written or ():
-        name, is_pair, value = one.partition("=")
+    for text in written or ():
+        name, is_pair, value = text.partition("=")
         if not is_pair or not name or not value:
-            raise UsageError(f"{option} {one} names no input", hint=f"Write {option} I1=…")
+            raise UsageError(f"{option} {text} names no input", hint=f"Write {option} I1=…")
         found.append((name, value))
     return found
 
@@ -226,8 +226,8 @@ def simulation_record(found: Simulated) -> dict[str, object]:
         },
         "waiting": simulation.waiting,
         "assignment": {
-            one.name: network.nodes[node].name
-            for one, node in zip(network.operators, where, strict=True)
+            operator.name: network.nodes[node].name
+            for operator, node in zip(network.operators, where, strict=True)
         },
         "moved_load": system.moved_load,
         "moves": [_move_record(found, move) for plan in system.plans for move in plan.moves],

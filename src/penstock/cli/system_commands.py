@@ -241,7 +241,7 @@ def submit(
             print_line(f"{made.name} was not taken in: this was a dry run")
             return
         parts = [", ".join(made.fragments)] * bool(made.fragments)
-        parts += [f"once something reads it, {one}" for one in made.unread]
+        parts += [f"once something reads it, {start}" for start in made.unread]
         print_line(f"running as {made.name}: {'; '.join(parts)}")
         for line in _beginning_lines(made.begins):
             print_line(line)
@@ -298,13 +298,13 @@ def ls(home: HomeOption = None, json: JsonOption = False) -> None:
         return
     rows = [
         (
-            one.name,
-            f"kept for {', '.join(one.kept_for)}" if one.kept_for else one.state,
-            " ".join(one.nodes),
-            ", ".join(sorted({_since_words(begun) for begun in one.begins})),
-            ", ".join(one.queries),
+            query.name,
+            f"kept for {', '.join(query.kept_for)}" if query.kept_for else query.state,
+            " ".join(query.nodes),
+            ", ".join(sorted({_since_words(begun) for begun in query.begins})),
+            ", ".join(query.queries),
         )
-        for one in found
+        for query in found
     ]
     print_table(("name", "state", "on", "counts since (UTC)", "queries"), rows, _NOTHING)
 
@@ -317,14 +317,14 @@ def nodes(home: HomeOption = None, json: JsonOption = False) -> None:
         return
     rows = [
         (
-            one.name,
-            one.state,
-            f"{one.utilisation:.0%} of {one.cores}",
-            f"{one.memory_bytes / 2**20:,.0f} MB",
-            _heard(one.heard),
-            ", ".join(one.runs),
+            node.name,
+            node.state,
+            f"{node.utilisation:.0%} of {node.cores}",
+            f"{node.memory_bytes / 2**20:,.0f} MB",
+            _heard(node.heard),
+            ", ".join(node.runs),
         )
-        for one in found
+        for node in found
     ]
     print_table(("node", "state", "cpu", "memory", "heard from", "runs"), rows, "no nodes")
 
@@ -402,9 +402,9 @@ def status(
         [_status_row(fragment) for fragment in found.fragments],
         _NOTHING,
     )
-    for one in found.fragments:
-        for text in [one.error] * bool(one.error) + one.notes:
-            print_line(f"{one.name}: {text}")
+    for answer in found.fragments:
+        for text in [answer.error] * bool(answer.error) + answer.notes:
+            print_line(f"{answer.name}: {text}")
     for aside in found.set_aside:
         print_line(f"set aside of {aside.stream}: {aside.text}; in {aside.folder}")
     from penstock.cli.balance_command import balance_line
@@ -436,7 +436,7 @@ def _status_row(one: FragmentAnswer) -> tuple[str, ...]:
 def _device_status(client: Client, json: bool) -> None:
     from penstock.cli.device_text import device_lines
 
-    found = [one.model_dump() for one in client.devices()]
+    found = [device.model_dump() for device in client.devices()]
     if json:
         print_json(found)
         return
@@ -445,21 +445,21 @@ def _device_status(client: Client, json: bool) -> None:
 
 
 def _standing_status(client: Client, json: bool) -> None:
-    found = [one for one in client.fragments() if one.kind == "fragment"]
+    found = [fragment for fragment in client.fragments() if fragment.kind == "fragment"]
     if json:
         print_json(found)
         return
     rows = [
         (
-            one.name,
-            one.state,
-            "" if one.limit_s is None else f"{one.limit_s:g} s",
-            _percent(one.limit_share),
-            "" if one.watermark_gap_s is None else f"{one.watermark_gap_s:,.1f} s",
-            _percent(one.cpu_share),
-            str(one.restarts),
+            fragment.name,
+            fragment.state,
+            "" if fragment.limit_s is None else f"{fragment.limit_s:g} s",
+            _percent(fragment.limit_share),
+            "" if fragment.watermark_gap_s is None else f"{fragment.watermark_gap_s:,.1f} s",
+            _percent(fragment.cpu_share),
+            str(fragment.restarts),
         )
-        for one in found
+        for fragment in found
     ]
     heads = ("fragment", "state", "limit", "used", "watermark behind", "of all cpu", "restarts")
     print_table(heads, rows, _NOTHING)
@@ -486,16 +486,16 @@ def _operator_status(client: Client, json: bool) -> None:
         return
     rows = [
         (
-            one.operator,
-            one.kind,
-            one.fragment,
-            one.node or "–",
-            _number(one.rows_in_per_s, 0),
-            _number(one.rows_out_per_s, 0),
-            _number(one.selectivity, 3),
-            _number(one.cost_us),
+            operator.operator,
+            operator.kind,
+            operator.fragment,
+            operator.node or "–",
+            _number(operator.rows_in_per_s, 0),
+            _number(operator.rows_out_per_s, 0),
+            _number(operator.selectivity, 3),
+            _number(operator.cost_us),
         )
-        for one in found
+        for operator in found
     ]
     heads = ("operator", "kind", "in", "on", "rows/s in", "rows/s out", "selectivity", "≈ µs/row")
     print_table(heads, rows, "nothing has been measured yet")

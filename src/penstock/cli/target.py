@@ -51,7 +51,7 @@ def anywhere(command: Callable[..., None]) -> Callable[..., None]:
         for name, option in _OPTIONS.items()
     ]
     asked.__signature__ = Signature([*own, *more])  # type: ignore[attr-defined]
-    asked.__annotations__ = {one.name: one.annotation for one in (*own, *more)}
+    asked.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, *more)}
     return asked
 
 

@@ -489,7 +489,7 @@ def plain(answer: object) -> Any:
     [{'name': 'ami'}]
     """
     if isinstance(answer, list):
-        return [plain(one) for one in answer]
+        return [plain(item) for item in answer]
     if isinstance(answer, BaseModel):
         return answer.model_dump(mode="json", exclude_unset=True)
     return to_jsonable_python(answer)

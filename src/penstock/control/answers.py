@@ -169,8 +169,8 @@ def _measured(unit: UnitRecord, sample: NodeSample | None) -> UnitSample | None:
 def operators_answer(catalog: Catalog, system: System) -> list[OperatorAnswer]:
     """Every operator of fragments that run: its rows, and what it costs by estimate."""
     found: list[OperatorAnswer] = []
-    for one in fragments_answer(catalog, system):
-        unit, status = system.units.get(one.name), one.status
+    for fragment in fragments_answer(catalog, system):
+        unit, status = system.units.get(fragment.name), fragment.status
         if unit is None or unit.fragment is None or status is None or status.selectivity is None:
             continue
         rows_in = status.rows_in_here
@@ -179,7 +179,7 @@ def operators_answer(catalog: Catalog, system: System) -> list[OperatorAnswer]:
         rows_out = rows_in * status.selectivity
         shares = operator_shares(unit.fragment, rows_in, rows_out, status.cpu_ms, measured_costs())
         share_in_s = status.rows_in_per_s / rows_in
-        found += [_operator(one, share, share_in_s) for share in shares]
+        found += [_operator(fragment, share, share_in_s) for share in shares]
     return found
 
 
@@ -222,7 +222,7 @@ def queries_answer(
     now_s = catalog.now_s()
     alive = {node.name for node in catalog.nodes() if node.is_alive(now_s)}
     submissions = catalog.submissions()
-    names = {one.id: one.name for one in submissions if not one.is_dropped}
+    names = {other.id: other.name for other in submissions if not other.is_dropped}
     users = kept_for(system, names) if system.dropped else {}
     queries = tuple(system.queries.items())
     latest = {node.name: catalog.latest_sample(node.name) for node in catalog.nodes()}
@@ -253,8 +253,8 @@ def _measured_s(
 ) -> float | None:
     """How old the oldest results of some fragments are."""
     found = [_measured(unit, latest.get(unit.node or "")) for unit in units]
-    told = [one.latency_p99_s for one in found if isinstance(one, FragmentStatus)]
-    return max((one for one in told if one is not None), default=None)
+    told = [status.latency_p99_s for status in found if isinstance(status, FragmentStatus)]
+    return max((latency_s for latency_s in told if latency_s is not None), default=None)
 
 
 def begins_answer(units: Iterable[Unit]) -> list[BeginAnswer]:
@@ -302,14 +302,16 @@ def negotiations_answer(catalog: Catalog, last: int) -> list[NegotiationAnswer]:
     """The latest negotiations of neighbours in a tree, oldest first."""
     told = catalog.events(last=last, kind=NEGOTIATION)
     read = NegotiationAnswer.model_validate
-    return [read(one.numbers["told"] | {"text": one.text}) for one in told]  # type: ignore[operator]
+    return [read(event.numbers["told"] | {"text": event.text}) for event in told]  # type: ignore[operator]
 
 
 def explained_move(catalog: Catalog, move: MoveRecord) -> MoveAnswer:
     """A move; with the negotiation that it came of among its numbers, as far as that is told."""
     answer, name = MoveAnswer.of(move), move.numbers.get("negotiation")
     found = negotiations_answer(catalog, _MOST_TOLD) if name is not None else []
-    told = [one.model_dump(mode="json") for one in found if one.name == name]
+    told = [
+        negotiation.model_dump(mode="json") for negotiation in found if negotiation.name == name
+    ]
     if not told:
         return answer
     return answer.model_copy(update={"numbers": {**answer.numbers, "negotiated": told[-1]}})

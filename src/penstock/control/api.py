@@ -162,7 +162,7 @@ def _add_reading(app: FastAPI, home: Home, catalog: Catalog, controller: Control
 
     @app.get("/api/devices", summary="Broadcasts: cuts, airtime, and what devices say they use")
     def devices() -> list[StationAnswer]:
-        return [StationAnswer(**one) for one in devices_answer(home)]
+        return [StationAnswer(**station) for station in devices_answer(home)]
 
     @app.get("/api/nodes", summary="Every node: what it has, uses and runs")
     def nodes() -> list[NodeAnswer]:

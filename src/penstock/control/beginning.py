@@ -64,7 +64,7 @@ def decided(
     ``look`` tells the head of a stream's channel: the newest, or the oldest for ``oldest``.
     """
     heads = {name: look(name) for name in _looked_at(system, submission)}
-    units = [one for one in system.units.values() if one.submission == submission]
+    units = [unit for unit in system.units.values() if unit.submission == submission]
     made = _Late(system, submission, heads)
     if start == "start":
         again = {made.again_name(name): made.again(name) for name in heads if heads[name].next}
@@ -74,7 +74,7 @@ def decided(
         again = {}
         decide = made.from_oldest if start == "oldest" else made.from_now
         fragments = {unit.name: decide(unit) for unit in units if _counts(unit)}
-    late = {name: one for name, one in fragments.items() if one != FIRST}
+    late = {name: beginning for name, beginning in fragments.items() if beginning != FIRST}
     return Begun(start, late, again)
 
 
@@ -225,7 +225,9 @@ class _Late:
         fragment = maker.fragment
         if fragment is None:
             return WHOLE
-        inputs = {name: one.since for name, one in fragment.beginning.inputs.items()}
+        inputs = {
+            name: input_start.since for name, input_start in fragment.beginning.inputs.items()
+        }
         if fragment.gathers is not None:
             return self._own_since(next(iter(self._makers[stream].reads)))
         return streams_since(fragment.operators, inputs).get(maker.stream_in(stream), WHOLE)

@@ -251,7 +251,7 @@ class Controller:
     def _names(self) -> dict[int, str]:
         """The submissions that have not been dropped, by number."""
         known = self._catalog.submissions()
-        return {one.id: one.name for one in known if not one.is_dropped}
+        return {submission.id: submission.name for submission in known if not submission.is_dropped}
 
     def _taken_in(
         self, former: System, asked: Submission, planned: Mapping[str, str]
@@ -271,7 +271,7 @@ class Controller:
             )
             for unit in units
         ]
-        if any(one.name == name for one in self._catalog.submissions()):
+        if any(submission.name == name for submission in self._catalog.submissions()):
             self._dropped(name, _STOPPING_AT_MOST_S)
         whole = self._add(asked, former, system, made, asked.begun.start, balance).units.values()
         added = [unit for unit in whole if unit.submission == number]
@@ -370,7 +370,9 @@ class Controller:
         places = {unit.name: unit.node for unit in self._catalog.units()}
         fragments = [unit for unit in units if unit.fragment is not None]
         pinned = {unit.name: unit.on for unit in fragments if unit.on is not None}
-        return place_in_tree(wiring, [one.name for one in fragments], places, pinned, planned)
+        return place_in_tree(
+            wiring, [fragment.name for fragment in fragments], places, pinned, planned
+        )
 
     def _parts_apart(self, units: Sequence[Unit]) -> Mapping[str, str]:
         """A node for every part of a join: each another one, as far as there are nodes."""
@@ -461,9 +463,9 @@ class Controller:
 
     def _submission(self, name: str) -> Submission:
         known = self._catalog.submissions()
-        for one in known:
-            if one.name == name and (not one.is_dropped or self._is_stopping(one)):
-                return one
+        for other in known:
+            if other.name == name and (not other.is_dropped or self._is_stopping(other)):
+                return other
         owner = self.system().queries.get(name)
         names = [submission.name for submission in known if not submission.is_dropped]
         if owner is not None:
@@ -483,10 +485,10 @@ class Controller:
     def graph(self, name: str) -> GraphAnswer:
         """What a submission computes itself, what it reads of whom, and what was projected."""
         submission, system = self._submission(name), self.system()
-        names = {one.id: one.name for one in self._catalog.submissions()}
+        names = {other.id: other.name for other in self._catalog.submissions()}
         nodes = {unit.name: unit.node for unit in self._catalog.units()}
         own, others = graph_parts(system, submission.id, nodes, names)
-        mine = [one for one in queries_answer(self._catalog, system) if one.name == name]
+        mine = [query for query in queries_answer(self._catalog, system) if query.name == name]
         limits = [
             query.max_latency_us for query in system.deployments[submission.id].network.queries
         ]
@@ -502,9 +504,9 @@ class Controller:
         )
 
     def _sharing_told(self, system: System, submission: Submission) -> SharingAnswer:
-        names = {one.id: one.name for one in self._catalog.submissions()}
+        names = {other.id: other.name for other in self._catalog.submissions()}
         network = system.deployments[submission.id].network
-        operators = {*submission.sharing.saved, *(one.name for one in network.operators)}
+        operators = {*submission.sharing.saved, *(operator.name for operator in network.operators)}
         return sharing_answer(system, submission, names, operators)
 
     def _is_stopping(self, submission: Submission) -> bool:

@@ -74,15 +74,19 @@ class Examiner:
         nodes = [node for node in self.catalog.nodes() if node.is_alive(now_s)]
         series = {node.name: self.catalog.samples(node.name, _SAMPLES) for node in nodes}
         records = {record.name: record for record in self.catalog.units()}
-        names = {one.id: one.name for one in self.catalog.submissions()}
+        names = {submission.id: submission.name for submission in self.catalog.submissions()}
         situation = _situation(system, asked.id, nodes, series, records, names)
         work = _new_work(system, asked.id, planned, estimates, records, series, nodes)
-        nodes_before = {one.name: one.node for one in work}
+        nodes_before = {new_work.name: new_work.node for new_work in work}
         pinned = {unit.name for unit in system.units.values() if unit.on is not None}
-        movable = may_choose and not any(one.name in pinned for one in work)
+        movable = may_choose and not any(new_work.name in pinned for new_work in work)
         work, impact = chosen(situation, work, lambda _: movable)
         helping = () if impact.fits else what_would_help(situation, work, impact)
-        moved = {one.name: one.node for one in work if one.node != nodes_before[one.name]}
+        moved = {
+            new_work.name: new_work.node
+            for new_work in work
+            if new_work.node != nodes_before[new_work.name]
+        }
         placed = {**planned, **moved}
         latency_s = impact.latency_s
         known_s = latency_s if latency_s is not None and isfinite(latency_s) else None
@@ -167,7 +171,7 @@ def _new_work(
     from penstock.kernels.engine_choice import light_fragments
 
     units = [unit for unit in system.units.values() if unit.submission == asked and unit.fragment]
-    runs = {name: sum(one.node == name for one in records.values()) for name in _names(nodes)}
+    runs = {name: sum(record.node == name for record in records.values()) for name in _names(nodes)}
     rates: dict[str, float | None] = {}
     costs, found = measured_costs(), list[NewWork]()
     for unit in units:
@@ -266,7 +270,7 @@ def _cores(
 
 def refusal(proposal: Proposal) -> InputError:
     """The error for a submission that does not fit."""
-    help_text = " · ".join(one.text for one in proposal.help)
+    help_text = " · ".join(remedy.text for remedy in proposal.help)
     hint = f"What would help: {help_text}." if help_text else "Nothing that was tried would help."
     reasons = "; ".join(why(proposal))
     return InputError(
@@ -291,9 +295,9 @@ def why(proposal: Proposal) -> list[str]:
             f"{_seconds(impact.limit_s)})"
         )
     found += [
-        f"{one.query} would take {_seconds(one.after_s)} instead of {_seconds(one.before_s)} "
-        f"(limit {_seconds(one.limit_s)})"
-        for one in impact.late
+        f"{touched.query} would take {_seconds(touched.after_s)} instead of "
+        f"{_seconds(touched.before_s)} (limit {_seconds(touched.limit_s)})"
+        for touched in impact.late
     ]
     return found
 

@@ -46,7 +46,7 @@ def history(catalog: Catalog, last: int) -> History:
         for sample in catalog.samples(node.name, last)
     ]
     # By time: a fragment that was moved has been measured on several nodes.
-    for name, sample in sorted(known, key=lambda one: one[1].at_s):
+    for name, sample in sorted(known, key=lambda pair: pair[1].at_s):
         series = nodes.setdefault(name, NodeSeries())
         series.at_s.append(sample.at_s)
         series.utilisation.append(sample.utilisation)

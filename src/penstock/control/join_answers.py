@@ -34,7 +34,9 @@ def latest_statuses(catalog: Catalog) -> dict[str, FragmentStatus]:
     for node in catalog.nodes():
         sample = catalog.latest_sample(node.name)
         measured = {} if sample is None else sample.fragments
-        found |= {name: one for name, one in measured.items() if owners.get(name) == node.name}
+        found |= {
+            name: status for name, status in measured.items() if owners.get(name) == node.name
+        }
     return found
 
 

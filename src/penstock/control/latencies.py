@@ -57,17 +57,17 @@ def misses(
     }
     used = {node.name: node.utilisation for node in nodes}
     beside: dict[str | None, int] = {}
-    for one in fragments:
-        is_working = one.kind == "fragment" and one.state in ("running", "held back")
-        beside[one.node] = beside.get(one.node, 0) + is_working
+    for answer in fragments:
+        is_working = answer.kind == "fragment" and answer.state in ("running", "held back")
+        beside[answer.node] = beside.get(answer.node, 0) + is_working
     found = {}
-    for one in fragments:
-        limit_s = wanted.get(one.name, Wanted(None)).limit_s
-        taken_s = late.get(one.name)
+    for answer in fragments:
+        limit_s = wanted.get(answer.name, Wanted(None)).limit_s
+        taken_s = late.get(answer.name)
         if limit_s is not None and taken_s is not None:
-            inputs = [name for name in wanted[one.name].inputs if name in late]
-            why = _why(one, used.get(one.node or "", 0.0), beside[one.node], inputs)
-            found[one.name] = Miss(taken_s, limit_s, why)
+            inputs = [name for name in wanted[answer.name].inputs if name in late]
+            why = _why(answer, used.get(answer.node or "", 0.0), beside[answer.node], inputs)
+            found[answer.name] = Miss(taken_s, limit_s, why)
     return found
 
 

@@ -80,7 +80,8 @@ def _declare(catalog: Catalog, nodes: Iterable[NodeSpec] | NodesWanted) -> None:
     else:
         named = tuple(nodes)
         made = [
-            NodeRecord(one.name, one.cores, one.memory_bytes, parent=one.parent) for one in named
+            NodeRecord(spec.name, spec.cores, spec.memory_bytes, parent=spec.parent)
+            for spec in named
         ]
         resized = []
     hung = changed_parents(named, there, now_s)

@@ -60,7 +60,7 @@ def check_plan(
     places = {name: unit.node for name, unit in units.items()}
     wanted = {**places, **wishes}
     targets = {move.unit: move.target for move in moves if move.is_open}
-    for name in dict.fromkeys([*wishes, *(r for one in wishes for r in wiring.readers(one))]):
+    for name in dict.fromkeys([*wishes, *(r for wish in wishes for r in wiring.readers(wish))]):
         for node in {wanted.get(name), targets.get(name)} - {None}:
             for open_ends in ({}, targets):
                 wiring.check_place(name, str(node), {**wanted, **open_ends})

@@ -91,9 +91,9 @@ def _projections(submissions: Iterable[QueryAnswer]) -> Metric:
         "How old the results of a submission were expected to be when it was taken in.",
         "submission",
     )
-    for one in submissions:
-        if one.projected_s is not None:
-            projected.add_metric([one.name], one.projected_s)
+    for submission in submissions:
+        if submission.projected_s is not None:
+            projected.add_metric([submission.name], submission.projected_s)
     return projected
 
 
@@ -161,7 +161,11 @@ def _cpu_shares(
         "Its part of the processor time of all fragments since each was started on its node.",
         "query",
     )
-    spent_ms = {one.name: one.status.cpu_ms for one in fragments if one.status is not None}
+    spent_ms = {
+        fragment.name: fragment.status.cpu_ms
+        for fragment in fragments
+        if fragment.status is not None
+    }
     total_ms = sum(spent_ms.values())
     shares: dict[str, float] = {}
     for name, ms in spent_ms.items() if total_ms else ():

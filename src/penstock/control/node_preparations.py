@@ -33,7 +33,10 @@ class Preparations:
 
     def is_under_way(self, unit: str) -> bool:
         """Whether a unit is being got ready right now."""
-        return any(one.unit == unit and one.is_under_way for one in self._by_move.values())
+        return any(
+            preparation.unit == unit and preparation.is_under_way
+            for preparation in self._by_move.values()
+        )
 
     def follow(
         self, moves: Iterable[MoveRecord], units: Mapping[str, UnitRecord], kept: Set[str]

@@ -205,7 +205,7 @@ class NodeState:
     @property
     def _is_busy(self) -> bool:
         """Whether something is being started or stopped."""
-        return any(one.phase in ("starting", "stopping") for one in self.owned.values())
+        return any(held.phase in ("starting", "stopping") for held in self.owned.values())
 
     # What is due.
 
@@ -267,7 +267,7 @@ class NodeState:
             self._shown_from[unit] = self._next_number()
 
     def _check(self, now_s: float) -> None:
-        running = {name: one.epoch for name, one in self.owned.items() if one.phase == "running"}
+        running = {name: held.epoch for name, held in self.owned.items() if held.phase == "running"}
         is_time = now_s - self._checked_s >= self.pace.check_every_s
         if running and is_time and self._checking is None:
             self._checked_s, self._checking = now_s, self._next_number()
@@ -427,7 +427,7 @@ class NodeState:
         return told is not None
 
     def _on_job(self, event: Done | NotDone | Skipped, now_s: float) -> None:
-        found = [(name, one) for name, one in self.owned.items() if one.job == event.number]
+        found = [(name, held) for name, held in self.owned.items() if held.job == event.number]
         for name, holding in found:
             # Whatever came of it.
             self._look_again(name)

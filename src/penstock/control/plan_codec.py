@@ -81,9 +81,9 @@ def _is_optional_union(kind: Any) -> bool:
 
 
 def _without_none(kind: Any) -> Any:
-    whole, *more = (one for one in get_args(kind) if one is not NoneType)
-    for one in more:
-        whole |= one
+    whole, *more = (choice for choice in get_args(kind) if choice is not NoneType)
+    for choice in more:
+        whole |= choice
     return whole
 
 
@@ -115,13 +115,13 @@ def _plain_scalar(value: object) -> object:
         case None | bool() | int() | float() | str():
             return value
         case list() | tuple():
-            return [_plain_scalar(one) for one in value]
-    return {str(key): _plain_scalar(one) for key, one in dict(value).items()}  # type: ignore[call-overload]
+            return [_plain_scalar(item) for item in value]
+    return {str(key): _plain_scalar(item) for key, item in dict(value).items()}  # type: ignore[call-overload]
 
 
 def _scalar(told: Any) -> Any:
     if isinstance(told, list):
-        return [_scalar(one) for one in told]
+        return [_scalar(item) for item in told]
     if not isinstance(told, dict):
         return told
     match told:
@@ -133,4 +133,4 @@ def _scalar(told: Any) -> Any:
             return date.fromisoformat(text)
         case {"$us": int(number)}:
             return number * _US
-    return {key: _scalar(one) for key, one in told.items()}
+    return {key: _scalar(item) for key, item in told.items()}

@@ -47,8 +47,10 @@ class RunningQuery:
 
     def _repr_html_(self) -> str:
         """How it does and its newest rows, for notebooks."""
-        mine = [one for one in self.client.fragments() if one.name == self.name]
-        told = ", ".join(f"{one.state} on {one.node or 'no node yet'}" for one in mine)
+        mine = [fragment for fragment in self.client.fragments() if fragment.name == self.name]
+        told = ", ".join(
+            f"{fragment.state} on {fragment.node or 'no node yet'}" for fragment in mine
+        )
         since_s = time.time() - _SHOWN_S
         rows = self.client.rows(self.name, None, since_s, 0.0).rows[-_SHOWN_ROWS:]
         heads = list(rows[0]) if rows else []
@@ -128,7 +130,8 @@ class RunningSystem:
             for node in found.nodes
         )
         fragments = (
-            (one.name, one.node or "", one.state, *_measured(one.status)) for one in found.fragments
+            (fragment.name, fragment.node or "", fragment.state, *_measured(fragment.status))
+            for fragment in found.fragments
         )
         return "".join(
             (

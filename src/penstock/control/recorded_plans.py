@@ -104,10 +104,12 @@ def keep_plans(catalog: Catalog) -> None:
     """Records plans anew if another version wrote them, or if some are missing."""
     submissions = catalog.submissions()
     known = set(catalog.plans())
-    if catalog.run_by() == __version__ and known == {one.id for one in submissions}:
+    if catalog.run_by() == __version__ and known == {submission.id for submission in submissions}:
         return
     system = assembled(submissions)
-    catalog.record_plans({one.id: plan_text(system, one.id) for one in submissions})
+    catalog.record_plans(
+        {submission.id: plan_text(system, submission.id) for submission in submissions}
+    )
 
 
 @lru_cache(maxsize=_KEPT)

@@ -181,10 +181,12 @@ def system_problem(
             )
     if not parts:
         raise InputError("nothing runs yet", hint="Submit something first.")
-    operators = [one for part in parts for one in part.operators]
+    operators = [operator for part in parts for operator in part.operators]
     # What one submission gives, another reads: then it is no input of the whole.
-    made = {one.name for one in operators}
-    inputs = {one.name: one for part in parts for one in part.inputs if one.name not in made}
+    made = {operator.name for operator in operators}
+    inputs = {
+        stream.name: stream for part in parts for stream in part.inputs if stream.name not in made
+    }
     whole = AbstractNetwork(
         tuple(inputs.values()),
         tuple(operators),
@@ -202,7 +204,7 @@ def _current(
 
     numbers = {node: at for at, node in enumerate(problem.nodes)}
     found = [numbers.get(places.get(part[0]) or "") if part else None for part in names]
-    if any(one is None for one in found):
+    if any(rate is None for rate in found):
         return None
     return np.array(found, dtype=np.int64)
 
@@ -242,7 +244,7 @@ def _axes(problem: Problem, asked: tuple[str | None, str | None]) -> tuple[int, 
             raise UsageError(f"no stream {name} limits this system", hint=hint)
     chosen = [known.index(name) for name in asked if name is not None]
     usual = [*main_axes(problem)] if len(known) > 1 else [0, 0]
-    chosen += [one for one in usual if one not in chosen]
+    chosen += [name for name in usual if name not in chosen]
     return (chosen[0], chosen[1]) if len(chosen) > 1 else (chosen[0], chosen[0])
 
 

@@ -77,7 +77,9 @@ class StreamIndex:
 
 def _is_inside(unit: Unit, stream: str) -> bool:
     fragment = unit.fragment
-    return fragment is not None and any(stream in one.outputs for one in fragment.operators)
+    return fragment is not None and any(
+        stream in operator.outputs for operator in fragment.operators
+    )
 
 
 def _offer(
@@ -129,7 +131,7 @@ def _native_names(network: Network, shared: set[str]) -> set[str]:
     from penstock.kernels.engine_choice import light_fragments
 
     fragments = [
-        replace(one, shared=tuple(name for name in one.inputs if name in shared))
-        for one in fuse(network)
+        replace(fragment, shared=tuple(name for name in fragment.inputs if name in shared))
+        for fragment in fuse(network)
     ]
-    return {one.name for one in fragments} - light_fragments(network, fragments)
+    return {fragment.name for fragment in fragments} - light_fragments(network, fragments)

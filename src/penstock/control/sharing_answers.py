@@ -73,20 +73,20 @@ def admission_answer(proposal: Proposal) -> AdmissionAnswer:
         fits=impact.fits,
         projected_s=_told(impact.latency_s),
         limit_s=impact.limit_s,
-        places={one.name: one.node for one in proposal.work if one.node},
+        places={new_work.name: new_work.node for new_work in proposal.work if new_work.node},
         others=[
             TouchedAnswer(
-                query=one.query,
-                before_s=round(one.before_s, 4),
-                after_s=_told(one.after_s),
-                limit_s=one.limit_s,
+                query=touched.query,
+                before_s=round(touched.before_s, 4),
+                after_s=_told(touched.after_s),
+                limit_s=touched.limit_s,
             )
-            for one in impact.touched
+            for touched in impact.touched
         ],
         loads={name: round(load, 4) for name, load in impact.loads.items()},
         peaks={name: round(load, 4) for name, load in impact.peaks.items()},
         why=why(proposal),
-        help=[one.text for one in proposal.help],
+        help=[help_.text for help_ in proposal.help],
     )
 
 

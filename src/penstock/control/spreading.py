@@ -49,7 +49,11 @@ def whole_fragments(given: Iterable[Fragment | None]) -> list[Fragment]:
     What gathers goes where the join would go; where its parts go is not the strategy's to say.
     """
     fragments = [fragment for fragment in given if fragment is not None]
-    first = {one.part.whole: one for one in fragments if one.part and one.part.number == 1}
+    first = {
+        fragment.part.whole: fragment
+        for fragment in fragments
+        if fragment.part and fragment.part.number == 1
+    }
     found = []
     for fragment in fragments:
         if fragment.gathers is not None:
@@ -93,7 +97,7 @@ def _check(network: Network, part: Fragment, name: str) -> None:
             f"the join of {name} cannot be spread: {planned.reason}",
             hint="Leave spread out, or change what it joins by.",
         )
-    taken = [one for one in network.shapes if one.lower() == part.name.lower()]
+    taken = [shape for shape in network.shapes if shape.lower() == part.name.lower()]
     if taken:
         raise InputError(
             f"{taken[0]} is what a part of {name} is called", hint="Give it another name."

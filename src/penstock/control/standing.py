@@ -10,9 +10,9 @@ from penstock.control.latencies import delay_s
 
 def with_standing(fragments: Sequence[FragmentAnswer], now_s: float) -> list[FragmentAnswer]:
     """The fragments with what only shows in comparison; what is not measured stays unknown."""
-    statuses = (one.status for one in fragments)
+    statuses = (fragment.status for fragment in fragments)
     total_ms = sum(status.cpu_ms for status in statuses if status is not None)
-    return [_standing(one, total_ms, now_s) for one in fragments]
+    return [_standing(fragment, total_ms, now_s) for fragment in fragments]
 
 
 def _standing(one: FragmentAnswer, total_ms: float, now_s: float) -> FragmentAnswer:

@@ -231,7 +231,10 @@ def shared_streams(system: System, reads: Iterable[SharedStream]) -> dict[str, S
     found: dict[str, Stream] = {}
     for read in reads:
         maker = system.units[read.maker]
-        found |= {one.name: one for one in offered_streams(maker.network, [read.source])}
+        found |= {
+            offered_stream.name: offered_stream
+            for offered_stream in offered_streams(maker.network, [read.source])
+        }
     return found
 
 
@@ -306,14 +309,16 @@ def repeated(
     queries = [
         replace(query, stream=names.get(query.stream, query.stream)) for query in network.queries
     ]
-    streams = {one.name: one for one in [*copying.streams.values(), *kept]}
+    streams = {stream.name: stream for stream in [*copying.streams.values(), *kept]}
     whole = Network(tuple(streams.values()), (*copying.operators, *own), tuple(queries))
     return replace(deployment, network=whole), frozenset(names)
 
 
 def _reading(operator: Operator, names: Mapping[str, str]) -> Operator:
     """The operator, reading streams by their new names."""
-    inputs = tuple(Input(names.get(one.stream, one.stream), one.shape) for one in operator.inputs)
+    inputs = tuple(
+        Input(names.get(stream.stream, stream.stream), stream.shape) for stream in operator.inputs
+    )
     return operator if inputs == operator.inputs else rewired(operator, inputs)
 
 
@@ -403,8 +408,8 @@ def _units(
         if not isinstance(stream.source, RunningSource)
     ]
     rereading = [
-        _rereading(system.units[one.stream], name, number, network, one)
-        for name, one in begun.again.items()
+        _rereading(system.units[reread.stream], name, number, network, reread)
+        for name, reread in begun.again.items()
     ]
     placed = [
         Unit(
@@ -431,7 +436,7 @@ def _written_node(network: Network, fragment: Fragment) -> str | None:
     Those of one result have to agree; otherwise there is a fragment for each.
     """
     # Of a switch only the case that is wanted is made here.
-    read = {one.stream for operator in fragment.operators for one in operator.inputs}
+    read = {stream.stream for operator in fragment.operators for stream in operator.inputs}
     inside = read - set(fragment.inputs)
     wished = [
         (query.name, query.on)

@@ -55,9 +55,9 @@ class SizeMeter:
         if len(self._samples) < 2:
             return MeasuredSizes()
         last = self._samples[-1]
-        early = [one for one in self._samples if last.at_s - one.at_s >= window_s - 0.1]
+        early = [sample for sample in self._samples if last.at_s - sample.at_s >= window_s - 0.1]
         begin = early[-1] if early else self._samples[0]
-        series = [one for one in self._samples if one.at_s >= begin.at_s]
+        series = [sample for sample in self._samples if sample.at_s >= begin.at_s]
         cpu = {
             name: percent
             for name in last.fragments
@@ -73,7 +73,11 @@ class SizeMeter:
 
     def _cpu(self, series: list[NodeSample], name: str) -> float | None:
         """Percent of the cores since the first sample that has the unit; None without two."""
-        found = [(one.at_s, unit.cpu_ms) for one in series if (unit := one.unit(name)) is not None]
+        found = [
+            (series_.at_s, unit.cpu_ms)
+            for series_ in series
+            if (unit := series_.unit(name)) is not None
+        ]
         # One that was started afresh meanwhile counts from zero again.
         since = max(
             (at for at in range(1, len(found)) if found[at][1] < found[at - 1][1]), default=0

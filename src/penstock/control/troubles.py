@@ -46,11 +46,11 @@ def troubles(found: Answer, readers: Mapping[str, Collection[str]], now_s: float
     nodes, fragments = found["nodes"], found["fragments"]
     told = [
         *_of_nodes(nodes, fragments),
-        *(one for fragment in fragments for one in _of_fragment(fragment, nodes, readers)),
-        *(_set_aside(one) for one in found["set_aside"]),
+        *(trouble for fragment in fragments for trouble in _of_fragment(fragment, nodes, readers)),
+        *(_set_aside(trouble) for trouble in found["set_aside"]),
         *_refused(found["events"], now_s),
     ]
-    return sorted(told, key=lambda one: (ORDER.index(one.kind), one.subject))
+    return sorted(told, key=lambda trouble: (ORDER.index(trouble.kind), trouble.subject))
 
 
 def _of_nodes(nodes: Sequence[Answer], fragments: Sequence[Answer]) -> Iterable[Trouble]:
@@ -84,16 +84,18 @@ def _of_nodes(nodes: Sequence[Answer], fragments: Sequence[Answer]) -> Iterable[
 
 def _heaviest(node: str, fragments: Iterable[Answer]) -> str | None:
     here = [
-        (one["measured"].get("cpu_ms") or 0.0, one["name"])
-        for one in fragments
-        if one["node"] == node and one["kind"] == "fragment" and one["state"] == "running"
+        (fragment["measured"].get("cpu_ms") or 0.0, fragment["name"])
+        for fragment in fragments
+        if fragment["node"] == node
+        and fragment["kind"] == "fragment"
+        and fragment["state"] == "running"
     ]
     return max(here)[1] if len(here) > 1 else None
 
 
 def _cooler(node: str, nodes: Iterable[Answer]) -> str | None:
     """Where there is clearly more room than on a node, if anywhere."""
-    used = {one["name"]: one["utilisation"] for one in nodes if one["state"] == "up"}
+    used = {record["name"]: record["utilisation"] for record in nodes if record["state"] == "up"}
     here = used.pop(node, 1.0)
     coolest = min(used, key=lambda name: (used[name], name), default=None)
     return coolest if coolest is not None and used[coolest] <= here - _COOLER else None
@@ -145,9 +147,9 @@ def _set_aside(one: Answer) -> Trouble:
 
 
 def _refused(events: Iterable[Answer], now_s: float) -> Iterable[Trouble]:
-    recent = [one for one in events if now_s - one["at_s"] < _REMEMBERED_S]
-    latest = {one["subject"]: one for one in recent if one["kind"] in ("refused", "submit")}
-    for name, one in latest.items():
-        if one["kind"] == "refused":
-            text = f"{name} was not taken in: {one['text']}"
+    recent = [event for event in events if now_s - event["at_s"] < _REMEMBERED_S]
+    latest = {event["subject"]: event for event in recent if event["kind"] in ("refused", "submit")}
+    for name, event in latest.items():
+        if event["kind"] == "refused":
+            text = f"{name} was not taken in: {event['text']}"
             yield Trouble(kind="refused", subject=name, text=text, command="penstock submit FILE")

@@ -151,8 +151,12 @@ def graph(catalog: Catalog, system: System) -> list[GraphUnit]:
 def _operators(unit: Unit) -> list[OperatorPart]:
     made = unit.fragment.operators if unit.fragment else ()
     return [
-        OperatorPart(name=one.name, kind=one.kind, inputs=[input.stream for input in one.inputs])
-        for one in made
+        OperatorPart(
+            name=operator.name,
+            kind=operator.kind,
+            inputs=[input.stream for input in operator.inputs],
+        )
+        for operator in made
     ]
 
 
@@ -172,7 +176,7 @@ def streams(catalog: Catalog, system: System) -> list[StreamAnswer]:
 
 def stream_called(catalog: Catalog, system: System, name: str) -> StreamAnswer:
     """The stream of this name; raises if there is none."""
-    found = {one.name: one for one in streams(catalog, system)}
+    found = {stream.name: stream for stream in streams(catalog, system)}
     if name not in found:
         hint = f"There are {listed(found)}. {suggestion(name, found)}".strip()
         raise InputError(f"no stream {name}", hint=hint)
@@ -180,7 +184,9 @@ def stream_called(catalog: Catalog, system: System, name: str) -> StreamAnswer:
 
 
 def _queries(system: System) -> Iterable[Query]:
-    return (query for one in system.deployments.values() for query in one.network.queries)
+    return (
+        query for deployment in system.deployments.values() for query in deployment.network.queries
+    )
 
 
 def _stream(
@@ -190,7 +196,9 @@ def _stream(
         name=stream.name,
         kind="stream" if maker.fragment is None else "result",
         submission=submission,
-        columns=[StreamColumn(name=one.name, type=str(one.type)) for one in stream.shape.schema],
+        columns=[
+            StreamColumn(name=field.name, type=str(field.type)) for field in stream.shape.schema
+        ],
         event_time=stream.shape.event_time,
         made_by=maker.name,
         read_by=readers,

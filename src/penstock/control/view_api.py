@@ -104,7 +104,9 @@ def _resilience(
 ) -> Resilience:
     system, now_s = controller.system(), catalog.now_s()
     nodes = [node for node in catalog.nodes() if node.is_alive(now_s)]
-    made = {one.operator: one.rows_out_per_s for one in operators_answer(catalog, system)}
+    made = {
+        operator.operator: operator.rows_out_per_s for operator in operators_answer(catalog, system)
+    }
 
     def observed(name: str) -> float | None:
         if name not in system.streams:
@@ -121,7 +123,9 @@ def _resilience(
         return max(rates, default=None)
 
     fragments = fragments_answer(catalog, system)
-    measured = {one.name: one.status for one in fragments if one.status is not None}
+    measured = {
+        fragment.name: fragment.status for fragment in fragments if fragment.status is not None
+    }
     places = {unit.name: unit.node for unit in catalog.units()}
     estimates = controller.estimates()
     return resilience(system, nodes, places, estimates, observed, book, axes)

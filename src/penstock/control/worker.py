@@ -120,7 +120,7 @@ class SparkWorker:
         fragments = [unit.name for unit in tuple(self._units.values()) if unit.fragment is not None]
         use = self._meter.sample()
         statuses = self._statuses(fragments)
-        busy_ms = {name: one.busy_ms for name, one in statuses.items()}
+        busy_ms = {name: status.busy_ms for name, status in statuses.items()}
         intakes_ms = self._node.intakes_spent_ms()
         spent_ms = self._shares.take(1_000 * use.worked_s, busy_ms, intakes_ms)
         return NodeSample(
@@ -129,5 +129,5 @@ class SparkWorker:
             utilisation=round(use.cpu, 4),
             memory_bytes=use.memory_bytes,
             intakes={name: IntakeSample(ms) for name, ms in intakes_ms.items()},
-            fragments={name: one.with_cost(spent_ms[name]) for name, one in statuses.items()},
+            fragments={name: status.with_cost(spent_ms[name]) for name, status in statuses.items()},
         )

@@ -208,7 +208,7 @@ def _one_row(schema: Schema) -> pa.Table:
     """A row of zeros, the first moment, and empty texts."""
     wanted = arrow_schema(schema)
     values = [_NOTHING.get(field.type, 0) for field in schema]
-    columns = [pa.array([one], of.type) for one, of in zip(values, wanted, strict=True)]
+    columns = [pa.array([value], of.type) for value, of in zip(values, wanted, strict=True)]
     return pa.table(columns, schema=wanted)
 
 

@@ -43,7 +43,9 @@ class Recutter:
         self._looked_s = time.monotonic()
         self._drift = Drift()
         self._listeners: dict[str, int] = {}
-        self._submissions = {name: one.submission for name, one in broadcaster.on_air().items()}
+        self._submissions = {
+            name: on_air.submission for name, on_air in broadcaster.on_air().items()
+        }
 
     def tick(self) -> None:
         """Called after every cycle; what goes wrong in a look is logged, and looked at again."""
@@ -77,7 +79,7 @@ class Recutter:
             measured[name] = found
         listeners = {name: self._broadcaster.listeners(name) for name in chains}
         problem = problem_of(self._broadcaster.section, chains, measured, listeners)
-        cuts = {name: one.cut for name, one in on_air.items()}
+        cuts = {name: broadcast.cut for name, broadcast in on_air.items()}
         verdict = watch_drift(problem, cuts, self._drift)
         self._drift = verdict.drift
         for name, cut in (verdict.cuts or {}).items():
@@ -136,10 +138,10 @@ class Recutter:
 
     def _drop_left(self) -> None:
         """Drops the submissions of plans that were left."""
-        for name, one in self._broadcaster.on_air().items():
+        for name, on_air in self._broadcaster.on_air().items():
             before = self._submissions[name]
-            if one.submission != before:
-                self._submissions[name] = one.submission
+            if on_air.submission != before:
+                self._submissions[name] = on_air.submission
                 if before:
                     client = Client.of(self._home)
                     client.drop(before)

@@ -74,7 +74,7 @@ def _whole_column(text: pa.Array, type: DataType) -> pa.Array:
 
 def _timestamps(text: pa.Array) -> pa.Array:
     trimmed = pc.utf8_trim_whitespace(text)
-    first = next((one.as_py() for one in trimmed if one.is_valid), "")
+    first = next((moment.as_py() for moment in trimmed if moment.is_valid), "")
     if _NUMBER.fullmatch(first):
         return moments_of_seconds(trimmed.cast(pa.float64()))
     zoned = first.endswith("Z") or "+" in first[10:] or "-" in first[10:]
@@ -86,9 +86,9 @@ def _read_moments(text: pa.Array, time_format: str) -> Converted:
     unit_us = TIME_UNITS.get(time_format)
     read = partial(_read_count, unit_us=unit_us) if unit_us else time_pattern(time_format).read
     written = text.to_pylist()
-    micros = [None if one is None else read(one.strip()) for one in written]
+    micros = [None if text is None else read(text.strip()) for text in written]
     pairs = zip(written, micros, strict=True)
-    bad = np.array([one is not None and us is None for one, us in pairs], dtype=bool)
+    bad = np.array([text is not None and us is None for text, us in pairs], dtype=bool)
     return Converted(pa.array(micros, pa.int64()).cast(_MICROS), bad)
 
 

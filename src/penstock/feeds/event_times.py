@@ -75,7 +75,7 @@ def _values(expression: Expression, rows: pa.Table) -> Values:
         case Literal(value):
             return [_plain(value)] * rows.num_rows
         case Call(function, arguments):
-            given = [_values(one, rows) for one in arguments]
+            given = [_values(argument, rows) for argument in arguments]
             compute = _FUNCTIONS[function]
             if function == "coalesce":
                 return [compute(*row) for row in zip(*given, strict=True)]
@@ -172,7 +172,7 @@ _FUNCTIONS: Mapping[str, Callable[..., object]] = {
     "split_part": _split_part,
     "replace": lambda text, old, new: text.replace(old, new) if old else text,
     "trim": lambda text: text.strip(" "),
-    "coalesce": lambda *given: next((one for one in given if one is not None), None),
+    "coalesce": lambda *given: next((value for value in given if value is not None), None),
     "+": lambda one, other: _in_calendar(one + other),
     "-": lambda one, other: _in_calendar(one - other),
 }

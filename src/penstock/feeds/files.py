@@ -106,8 +106,8 @@ def _csv_pieces(path: Path, layout: CsvLayout, form: RowForm) -> Iterator[Piece]
                 number = int(numbers[-1]) + 1 if block.num_rows else number
                 rows, faults = typed(_csv_converted(block.columns, form), block.columns, form)
                 # The reader is ahead of the rows it gives: the others belong to later pieces.
-                mine = [one for one in skipped if one.number < number]
-                skipped = [one for one in skipped if one.number >= number]
+                mine = [skip for skip in skipped if skip.number < number]
+                skipped = [skip for skip in skipped if skip.number >= number]
                 mine += [_Skipped(int(numbers[at]), reason, "") for at, reason in faults.items()]
                 yield Piece(rows, _placed(mine, finder, path.name))
         except pa.ArrowInvalid as error:
@@ -222,16 +222,16 @@ def _open_csv(
 
 def _row_numbers(first: int, count: int, skipped: Iterable[_Skipped]) -> np.ndarray:
     """The numbers in the file of ``count`` rows, the first of which is not before ``first``."""
-    missing = np.array([one.number for one in skipped], np.int64)
+    missing = np.array([skip.number for skip in skipped], np.int64)
     candidates = np.arange(first, first + count + len(missing))
     return candidates[~np.isin(candidates, missing)][:count]
 
 
 def _placed(skipped: list[_Skipped], finder: RowFinder, file: str) -> tuple[Reject, ...]:
     rejects = []
-    for one in sorted(skipped, key=lambda one: one.number):
-        line, row = finder.find(one.number)
-        rejects.append(Reject(file, line, one.reason, one.row or row))
+    for skip in sorted(skipped, key=lambda skip: skip.number):
+        line, row = finder.find(skip.number)
+        rejects.append(Reject(file, line, skip.reason, skip.row or row))
     return tuple(rejects)
 
 
@@ -358,5 +358,5 @@ def _is_string(type: pa.DataType) -> bool:
 
 
 def _shown_row(columns: list[pa.Array], at: int) -> str:
-    values = (value_of(one[at]) for one in columns)
-    return ",".join("" if one is None else str(one) for one in values)
+    values = (value_of(column[at]) for column in columns)
+    return ",".join("" if value is None else str(value) for value in values)

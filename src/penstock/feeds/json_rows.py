@@ -62,7 +62,7 @@ def _all_at_once(lines: list[bytes], form: RowForm) -> pa.Table | None:
     if not objects:
         return form.no_rows()
     raw = b"\n".join(objects)
-    if not all(one.startswith(b"{") and one.endswith(b"}") for one in objects):
+    if not all(text.startswith(b"{") and text.endswith(b"}") for text in objects):
         return None
     if any(pattern.search(raw) for pattern in _READ_DIFFERENTLY) or not _is_utf8(raw):
         return None
@@ -100,7 +100,7 @@ def _rows(raw: bytes, count: int, form: RowForm, moment: pa.DataType) -> pa.Tabl
 
 def _parsed(raw: bytes, form: RowForm, moment: pa.DataType) -> pa.Table:
     """The objects as a table in which times are texts or numbers still."""
-    kinds = {one: pa.string() for one in _AS_TEXT} | {DataType.TIMESTAMP: moment}
+    kinds = {data_type: pa.string() for data_type in _AS_TEXT} | {DataType.TIMESTAMP: moment}
     pairs = zip(form.written_names, form.schema, strict=True)
     wanted = [(name, kinds.get(field.type, ARROW_TYPES[field.type])) for name, field in pairs]
     return pajson.read_json(
@@ -122,7 +122,7 @@ def _is_certain(found: pa.Table, rows: int, form: RowForm) -> bool:
     return (
         found.num_rows == rows
         and not any(name.lower() in names for name in others)
-        and not any(pc.any(pc.is_inf(one)).as_py() for one in doubles)
+        and not any(pc.any(pc.is_inf(column)).as_py() for column in doubles)
     )
 
 
@@ -174,7 +174,7 @@ def _object(line: bytes) -> dict[str, object]:
         raise ValueError("not a JSON object")
     if b"\\u" in line and not _is_text(value):
         raise ValueError("half a character: a surrogate without its other half")
-    return {key.lower(): one for key, one in value.items()}
+    return {key.lower(): item for key, item in value.items()}
 
 
 def _is_text(value: object) -> bool:
@@ -186,7 +186,7 @@ def _is_text(value: object) -> bool:
 
 
 def _column(objects: list[dict[str, object]], name: str) -> pa.Array:
-    return pa.array([_text(_found(one, name)) for one in objects], pa.string())
+    return pa.array([_text(_found(text, name)) for text in objects], pa.string())
 
 
 def _found(value: Mapping[str, object], path: str) -> object:
@@ -203,7 +203,7 @@ def _found(value: Mapping[str, object], path: str) -> object:
     for at in (place for place, letter in enumerate(path) if letter == "."):
         inner = value.get(path[:at])
         if isinstance(inner, dict):
-            folded = {key.lower(): one for key, one in inner.items()}
+            folded = {key.lower(): item for key, item in inner.items()}
             found = _found(folded, path[at + 1 :])
             if found is not None:
                 return found

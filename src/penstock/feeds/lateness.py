@@ -55,7 +55,7 @@ def sift(rows: pa.Table, event_time: str, lateness_us: int, high_water_us: int |
     if in_time.all():
         return Sifted(rows, rows.slice(0, 0), [], reached, rows.slice(0, 0))
     is_late = known & ~in_time
-    kept, late, untimed = (rows.filter(pa.array(one)) for one in (in_time, is_late, ~known))
+    kept, late, untimed = (rows.filter(pa.array(mask)) for mask in (in_time, is_late, ~known))
     return Sifted(kept, late, highest[is_late].tolist(), reached, untimed)
 
 

@@ -182,7 +182,7 @@ def _loads(homes: int, seed: int) -> Reals:
 def _normal(quantiles: Reals) -> Reals:
     """Quantiles of the normal law; SciPy would cost every process that reads meters 50 MB."""
     law = NormalDist()
-    return np.array([law.inv_cdf(one) for one in quantiles.tolist()])
+    return np.array([law.inv_cdf(quantile) for quantile in quantiles.tolist()])
 
 
 @lru_cache(maxsize=1)

@@ -52,7 +52,9 @@ Span(partition=0, start=10, stop=20))
     taken: list[Span] = []
     room = most
     while left:
-        turns = [Span(one.partition, one.start, min(one.stop, one.start + block)) for one in left]
+        turns = [
+            Span(span.partition, span.start, min(span.stop, span.start + block)) for span in left
+        ]
         room -= sum(turn.size for turn in turns)
         if taken and room < 0:
             break
@@ -82,7 +84,9 @@ def stream_time_us(
     if any(partition not in reached_us for partition in awaited):
         return before_us
     furthest_us = latest_of(*reached_us.values())
-    return latest_of(min((reached_us[one] for one in awaited), default=furthest_us), before_us)
+    return latest_of(
+        min((reached_us[partition] for partition in awaited), default=furthest_us), before_us
+    )
 
 
 def latest_of(*moments_us: int | None) -> int | None:

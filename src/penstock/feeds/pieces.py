@@ -78,8 +78,8 @@ def typed(
 ) -> tuple[pa.Table, dict[int, str]]:
     """The readable rows, and for each of the others what is wrong with it, by its index."""
     schema = form.schema
-    bad = np.logical_or.reduce([one.bad for one in columns])
-    rows = form.timed(pa.table([one.values for one in columns], schema=arrow_schema(schema)))
+    bad = np.logical_or.reduce([column.bad for column in columns])
+    rows = form.timed(pa.table([column.values for column in columns], schema=arrow_schema(schema)))
     without_time = np.zeros(len(bad), dtype=bool)
     if form.parsing.event_time is not None:
         without_time = ~bad & rows.column(rows.num_columns - 1).is_null().to_numpy()
@@ -87,7 +87,7 @@ def typed(
         return rows, {}
     faults = {at: _no_time(rows.slice(at, 1), form) for at in np.flatnonzero(without_time).tolist()}
     for at in np.flatnonzero(bad).tolist():
-        wrong = next(k for k, one in enumerate(columns) if one.bad[at])
+        wrong = next(k for k, converted in enumerate(columns) if converted.bad[at])
         faults[at] = _fault(value_of(written[wrong][at]), schema.fields[wrong])
     return rows.filter(pa.array(~(bad | without_time))), dict(sorted(faults.items()))
 

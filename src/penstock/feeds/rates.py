@@ -47,12 +47,12 @@ def _span_s(file: pq.ParquetFile, event_time: str | None) -> float | None:
     if event_time not in names:
         return None
     at = names.index(event_time)
-    groups = [file.metadata.row_group(one) for one in range(file.metadata.num_row_groups)]
+    groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
     # With nested columns, columns are counted otherwise.
-    known = [one.column(at).statistics for one in groups if one.num_columns == len(names)]
-    told = [one for one in known if one is not None and one.has_min_max]
+    known = [group.column(at).statistics for group in groups if group.num_columns == len(names)]
+    told = [column for column in known if column is not None and column.has_min_max]
     is_time = pa.types.is_timestamp(file.schema_arrow.field(at).type)
     if not is_time or not told or len(told) < len(groups):
         return None
-    span: timedelta = max(one.max for one in told) - min(one.min for one in told)
+    span: timedelta = max(column.max for column in told) - min(column.min for column in told)
     return span.total_seconds()

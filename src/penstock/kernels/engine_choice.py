@@ -91,4 +91,6 @@ def _what(plan: LightPlan) -> str:
 
 def light_fragments(network: Network, fragments: Iterable[Fragment]) -> frozenset[str]:
     """The names of the fragments that are run light unless their node says otherwise."""
-    return frozenset(one.name for one in fragments if choose_engine(network, one).plan is not None)
+    return frozenset(
+        fragment.name for fragment in fragments if choose_engine(network, fragment).plan is not None
+    )

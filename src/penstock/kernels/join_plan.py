@@ -183,7 +183,11 @@ class _Planning:
         self._sinces = {**begun, **streams_since(fragment.operators, begun)}
 
     def plan(self) -> JoinPlan | NotLight:
-        again = [name for name, one in self._fragment.beginning.inputs.items() if one.before]
+        again = [
+            name
+            for name, input_start in self._fragment.beginning.inputs.items()
+            if input_start.before
+        ]
         if again:
             return NotLight(f"rows of {again[0]} are made again for it")
         after = self._after()

@@ -152,7 +152,7 @@ def _ends(name: str, nodes: Mapping[str, StatedNode]) -> frozenset[str]:
 
 def _app(name: str, value: Value, nodes: Mapping[str, StatedNode]) -> RunningApp:
     written = value.section(_APP, f"application {name}")
-    components = [_component(one, name, nodes) for one in _listed(written, "components")]
+    components = [_component(entry, name, nodes) for entry in _listed(written, "components")]
     with value.pointing():
         return RunningApp(
             name, written["limit"].number(), written["time"].number(), tuple(components)
@@ -184,7 +184,9 @@ def _listed(written: Section, key: str) -> Iterator[Value]:
 
 def _plan(value: Value) -> QueryPlan:
     written = value.section(("limit", "operators"), "the request")
-    operators = tuple(_operator(name, one) for name, one in written["operators"].entries().items())
+    operators = tuple(
+        _operator(name, entry) for name, entry in written["operators"].entries().items()
+    )
     with _pointing_at_request(written):
         return QueryPlan(operators, written["limit"].number())
 
@@ -202,7 +204,7 @@ def _operator(name: str, value: Value) -> PlanOperator:
     written = value.section(_OPERATOR, f"operator {name}")
     return PlanOperator(
         name,
-        tuple(one.text() for one in _listed(written, "inputs")),
+        tuple(entry.text() for entry in _listed(written, "inputs")),
         _amount(written, "need"),
         _amount(written, "tau"),
         _amount(written, "bandwidth"),

@@ -26,4 +26,4 @@ def text_of(path: Path) -> str:
 def _similar_file(path: Path) -> str:
     if not path.parent.is_dir():
         return f"There is no folder {path.parent} either."
-    return suggestion(path.name, sorted(one.name for one in path.parent.iterdir()))
+    return suggestion(path.name, sorted(neighbour.name for neighbour in path.parent.iterdir()))

@@ -43,20 +43,25 @@ def operator_shares(
 ) -> tuple[OperatorShare, ...]:
     """The operators of a fragment that read and gave so many rows in so much processor time."""
     rows = _rows(fragment, rows_in, rows_out)
-    read = {one.name: _read(one, fragment, rows, rows_in) for one in fragment.operators}
-    work_us = {one.name: _row_us(one, costs) * (read[one.name] or 0) for one in fragment.operators}
+    read = {
+        operator.name: _read(operator, fragment, rows, rows_in) for operator in fragment.operators
+    }
+    work_us = {
+        operator.name: _row_us(operator, costs) * (read[operator.name] or 0)
+        for operator in fragment.operators
+    }
     whole_us = rows_in * (costs.of(READING) or 0.0) + sum(work_us.values())
     # Microseconds of the processor for every one that the table knows of.
     ratio = 1_000 * cpu_ms / whole_us if whole_us else 0.0
     return tuple(
         OperatorShare(
-            one.name,
-            one.kind,
-            read[one.name],
-            rows.get(one.name),
-            ratio * _row_us(one, costs) if ratio and work_us[one.name] else None,
+            operator.name,
+            operator.kind,
+            read[operator.name],
+            rows.get(operator.name),
+            ratio * _row_us(operator, costs) if ratio and work_us[operator.name] else None,
         )
-        for one in fragment.operators
+        for operator in fragment.operators
     )
 
 
@@ -65,14 +70,14 @@ def _rows(fragment: Fragment, rows_in: float, rows_out: float) -> Mapping[str, f
     known: dict[str, float] = {}
     if len(fragment.inputs) == 1:
         known[fragment.inputs[0]] = rows_in
-    for one in fragment.operators:
-        read = _read(one, fragment, known, rows_in)
-        if isinstance(one, Map | Union) and read is not None:
-            known[one.name] = read
+    for operator in fragment.operators:
+        read = _read(operator, fragment, known, rows_in)
+        if isinstance(operator, Map | Union) and read is not None:
+            known[operator.name] = read
     known[fragment.output] = rows_out
-    for one in reversed(fragment.operators):
-        if isinstance(one, Map) and one.name in known:
-            known.setdefault(one.input.stream, known[one.name])
+    for operator in reversed(fragment.operators):
+        if isinstance(operator, Map) and operator.name in known:
+            known.setdefault(operator.input.stream, known[operator.name])
     return known
 
 
@@ -88,9 +93,9 @@ def _read(
 
 def _origin(fragment: Fragment, stream: str) -> str:
     """The stream that has the same rows as this one, as far up as that goes."""
-    for one in reversed(fragment.operators):
-        if one.name == stream and isinstance(one, Map):
-            stream = one.input.stream
+    for operator in reversed(fragment.operators):
+        if operator.name == stream and isinstance(operator, Map):
+            stream = operator.input.stream
     return stream
 
 

@@ -35,8 +35,10 @@ def batch_network(
     known, units = estimate(network, rates_per_s, costs), tied_units(fragments)
     outside = {stream.name for stream in network.streams}
     names = {
-        one.output: one.name if one.name not in outside else f"{one.name}/{one.name}"
-        for one in fragments
+        fragment.output: fragment.name
+        if fragment.name not in outside
+        else f"{fragment.name}/{fragment.name}"
+        for fragment in fragments
     }
     shared = SharedRounds(costs, fragments, light, rounds_s)
     operators = []
@@ -47,23 +49,23 @@ def batch_network(
         operators.append(
             AbstractOperator(
                 names[fragment.output],
-                tuple(one if one in outside else names[one] for one in fragment.inputs),
+                tuple(stream if stream in outside else names[stream] for stream in fragment.inputs),
                 shared.measured_row_us(fragment, found) / 1e6,
                 found.selectivity,
                 unit=units[fragment.name],
                 sticky=fragment.is_bound,
-                node=next((one for one in wanted if one), ""),
+                node=next((node for node in wanted if node), ""),
                 fixed_cpu=batch_ms / 1e3 / rounds_s[fragment.name],
             )
         )
-    read = {name for one in operators for name in one.inputs}
-    inputs = [one.name for one in network.streams if one.name in read]
+    read = {name for operator in operators for name in operator.inputs}
+    inputs = [stream.name for stream in network.streams if stream.name in read]
     return AbstractNetwork(
         tuple(AbstractInput(name, rates_per_s.get(name)) for name in inputs),
         tuple(operators),
         tuple(AbstractNode(node.name, float(node.cores)) for node in nodes),
         openings=shared.openings(
-            {one.name: names[one.output] for one in fragments},
+            {fragment.name: names[fragment.output] for fragment in fragments},
             lambda stream: stream if stream in outside else names[stream],
         ),
     )

@@ -57,10 +57,12 @@ def abstract_network(
     shared = SharedRounds(costs, fragments, light, rounds_s or {})
     bridge = _Bridge(network, known, measured or {}, costs, repeated, shared)
     units = tied_units(fragments)
-    made = {one.name: bridge.operators(one, units[one.name]) for one in fragments}
+    made = {
+        fragment.name: bridge.operators(fragment, units[fragment.name]) for fragment in fragments
+    }
     operators = tuple(operator for parts in made.values() for operator in parts)
     opening = {name: parts[0].name for name, parts in made.items() if not bridge.is_whole(name)}
-    read = {name for one in operators for name in one.inputs}
+    read = {name for operator in operators for name in operator.inputs}
     return AbstractNetwork(
         tuple(
             AbstractInput(stream.name, rates_per_s.get(stream.name))
@@ -92,7 +94,7 @@ def unmeasured_batches(
     fragments: Iterable[Fragment], costs: CostTable, light: Collection[str] = ()
 ) -> tuple[str, ...]:
     """What to say about batches that count as free, if there are any."""
-    kinds = {batch_kind(one, light) for one in fragments}
+    kinds = {batch_kind(fragment, light) for fragment in fragments}
     if LIGHT in kinds:
         kinds.add(LIGHT_ROUND)
     unknown = sorted(kind for kind in kinds if kind not in costs.batch_ms)
@@ -102,7 +104,7 @@ def unmeasured_batches(
 
 def unmeasured_kinds(fragments: Iterable[Fragment], costs: CostTable) -> tuple[str, ...]:
     """What to say about kinds of operators that count as free, if there are any."""
-    kinds = sorted({one.kind for part in fragments for one in part.operators})
+    kinds = sorted({operator.kind for part in fragments for operator in part.operators})
     free = [kind for kind in kinds if costs.of(kind) is None]
     note = f"too cheap to be told apart from reading, and counted as free: {listed(free)}"
     return (note,) if free else ()
@@ -130,7 +132,7 @@ class _Bridge:
         made = [self._whole(fragment)] if is_measured else self._parts(fragment)
         made[0] = replace(made[0], fixed_cpu=self._fixed_cpu(fragment))
         node, bound = self._pinned(fragment), fragment.is_bound
-        return [replace(one, unit=unit, node=node, sticky=bound) for one in made]
+        return [replace(operator, unit=unit, node=node, sticky=bound) for operator in made]
 
     def _parts(self, fragment: Fragment) -> list[AbstractOperator]:
         names = {name: self.end(name) for name in fragment.inputs}
@@ -198,7 +200,7 @@ class _Bridge:
 
     def end(self, stream: str) -> str:
         """What a stream between fragments is called: outside ones by their own name."""
-        outside = any(one.name == stream for one in self.network.streams)
+        outside = any(known.name == stream for known in self.network.streams)
         # A fragment is called like the stream it gives.
         repeated = stream in self.repeated and not outside
         return f"{stream}/{stream}" if repeated else stream
@@ -210,7 +212,7 @@ class _Bridge:
     def _pinned(self, fragment: Fragment) -> str:
         """The node that a query of the fragment asks for."""
         wanted = [self.network.query(name).on for name in fragment.queries]
-        return next((one for one in wanted if one), "")
+        return next((node for node in wanted if node), "")
 
 
 def _window_s(operator: Operator) -> float | None:
@@ -222,7 +224,9 @@ def _window_s(operator: Operator) -> float | None:
 
 def _repeated(network: Network, fragments: Sequence[Fragment]) -> frozenset[str]:
     """Streams that cannot go by their own name: several fragments make them, or the outside."""
-    made = Counter(name for part in fragments for one in part.operators for name in one.outputs)
+    made = Counter(
+        name for part in fragments for operator in part.operators for name in operator.outputs
+    )
     outside = {stream.name for stream in network.streams}
     return frozenset(name for name, count in made.items() if count > 1) | outside
 
@@ -238,15 +242,15 @@ def tied_units(fragments: Sequence[Fragment]) -> Mapping[str, str]:
                 joined = f"{first} + {units[fragment.name]}"
                 old = {first, units[fragment.name]}
                 units = {name: joined if unit in old else unit for name, unit in units.items()}
-                users = {one: joined if unit in old else unit for one, unit in users.items()}
+                users = {pair: joined if unit in old else unit for pair, unit in users.items()}
     return units
 
 
 def _tables(fragment: Fragment) -> set[tuple[str, str]]:
-    written = {(one.database.url, one.table) for one in fragment.writes}
+    written = {(sql_write.database.url, sql_write.table) for sql_write in fragment.writes}
     read = {
-        (one.database.url, one.table.stored_name)
-        for one in fragment.operators
-        if isinstance(one, SqlRead)
+        (operator.database.url, operator.table.stored_name)
+        for operator in fragment.operators
+        if isinstance(operator, SqlRead)
     }
     return written | read

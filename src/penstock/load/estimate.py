@@ -35,7 +35,7 @@ def estimate(
 
 
 def _sum(rates: list[float | None]) -> float | None:
-    known = [one for one in rates if one is not None]
+    known = [rate for rate in rates if rate is not None]
     return sum(known) if len(known) == len(rates) else None
 
 

@@ -165,7 +165,7 @@ def _arcs(network: AbstractNetwork, rates: LinearRates, width: int) -> Arcs:
 
 def _tuple_bytes(network: AbstractNetwork) -> dict[str, float]:
     """The size of each stream's tuples; an operator that does not say passes on its widest."""
-    sizes = {one.name: one.tuple_bytes for one in network.inputs}
+    sizes = {stream.name: stream.tuple_bytes for stream in network.inputs}
     for operator in network.operators:
         inherited = max(sizes[name] for name in operator.inputs)
         sizes[operator.name] = inherited if operator.tuple_bytes is None else operator.tuple_bytes
@@ -175,10 +175,10 @@ def _tuple_bytes(network: AbstractNetwork) -> dict[str, float]:
 def _variable(variables: tuple[Variable, ...], group: list[tuple[int, float]]) -> Variable:
     members = [(variables[at], weight) for at, weight in group]
     return Variable(
-        " + ".join(one.name for one, _ in members),
-        math.fsum(weight * one.typical for one, weight in members),
-        math.fsum(weight * one.lower for one, weight in members),
-        math.fsum(weight * one.peak for one, weight in members),
+        " + ".join(variable.name for variable, _ in members),
+        math.fsum(weight * variable.typical for variable, weight in members),
+        math.fsum(weight * variable.lower for variable, weight in members),
+        math.fsum(weight * variable.peak for variable, weight in members),
     )
 
 

@@ -63,14 +63,16 @@ class _Walk:
     def __init__(self, network: AbstractNetwork) -> None:
         self.variables = [
             Variable(
-                one.name,
-                math.nan if one.rate_per_s is None else one.rate_per_s,
-                one.lower_per_s,
-                math.nan if one.peak_per_s is None else one.peak_per_s,
+                stream.name,
+                math.nan if stream.rate_per_s is None else stream.rate_per_s,
+                stream.lower_per_s,
+                math.nan if stream.peak_per_s is None else stream.peak_per_s,
             )
-            for one in network.inputs
+            for stream in network.inputs
         ]
-        self.rows: dict[str, Row] = {one.name: {at: 1.0} for at, one in enumerate(network.inputs)}
+        self.rows: dict[str, Row] = {
+            stream.name: {at: 1.0} for at, stream in enumerate(network.inputs)
+        }
         self.loads: list[Row] = []
         self._products: dict[object, tuple[int, float]] = {}
 

@@ -49,8 +49,8 @@ class Problem:
     def __post_init__(self) -> None:
         for array in (self.rows, self.fixed, self.capacities, self.lower, self.rates, self.peaks):
             frozen(array)
-        for one in (self.bandwidths, self.sticky, self.pinned):
-            frozen(one)
+        for per_unit in (self.bandwidths, self.sticky, self.pinned):
+            frozen(per_unit)
         if not (self.totals > 0).all():
             raise InputError("a variable that makes no load", hint="Leave it out.")
         self._check_room()
@@ -157,9 +157,9 @@ def placement_problem(network: AbstractNetwork) -> Problem:
 def problem_of(model: LoadModel) -> Problem:
     """The problem of placing the operators of a load model, their units drawn together."""
     network = model.network
-    names = list(dict.fromkeys(one.group for one in network.operators))
+    names = list(dict.fromkeys(operator.group for operator in network.operators))
     number = {name: at for at, name in enumerate(names)}
-    unit_of = np.array([number[one.group] for one in network.operators], dtype=np.int64)
+    unit_of = np.array([number[operator.group] for operator in network.operators], dtype=np.int64)
     rows = np.zeros((len(names), model.coefficients.shape[1]))
     np.add.at(rows, unit_of, model.coefficients)
     fixed = sums_by(unit_of, model.fixed, len(names))
@@ -175,10 +175,10 @@ def problem_of(model: LoadModel) -> Problem:
         rows=rows,
         fixed=fixed,
         arcs=_between_units(model.arcs, unit_of),
-        variables=tuple(one.name for one in model.variables),
+        variables=tuple(variable.name for variable in model.variables),
         nodes=tuple(node.name for node in network.nodes),
         capacities=np.array([float(node.cpu) for node in network.nodes]),
-        lower=np.array([one.lower for one in model.variables]),
+        lower=np.array([variable.lower for variable in model.variables]),
         rates=rates,
         peaks=peaks,
         bandwidths=_limits([node.bandwidth_per_s for node in network.nodes]),
@@ -196,12 +196,12 @@ def _of_units(opening: Opening, unit_of: Ints) -> Opening:
 
 
 def _limits(given: Sequence[float | None]) -> Floats:
-    return np.array([np.inf if one is None else float(one) for one in given])
+    return np.array([np.inf if limit is None else float(limit) for limit in given])
 
 
 def _sticky(network: AbstractNetwork, unit_of: Ints, units: int) -> Flags:
     sticky = np.zeros(units, dtype=np.bool_)
-    sticky[unit_of[[one.is_sticky for one in network.operators]]] = True
+    sticky[unit_of[[operator.is_sticky for operator in network.operators]]] = True
     return sticky
 
 
@@ -226,17 +226,17 @@ def _known_rates(model: LoadModel, totals: Floats) -> tuple[Floats, Floats, tupl
     Without any, all variables make the same load and together use half of what is left of all CPU
     by fixed loads.
     """
-    typical = np.array([one.typical for one in model.variables])
+    typical = np.array([variable.typical for variable in model.variables])
     unknown = np.isnan(typical)
     capacity = sum(float(node.cpu) for node in model.network.nodes)
     made = (typical * totals)[~unknown]
     opened = sum(opening.fixed for opening in model.openings)
     left = max(0.0, capacity - float(model.fixed.sum()) - opened)
     load = float(made.mean()) if len(made) else left / 2 / len(totals)
-    lower = np.array([one.lower for one in model.variables])
+    lower = np.array([variable.lower for variable in model.variables])
     rates = np.maximum(np.where(unknown, load / totals, typical), lower)
-    peaks = np.array([one.peak for one in model.variables])
+    peaks = np.array([variable.peak for variable in model.variables])
     peaks = np.where(np.isnan(peaks), rates, peaks)
-    names = [one.name for one, open in zip(model.variables, unknown, strict=True) if open]
+    names = [variable.name for variable, open in zip(model.variables, unknown, strict=True) if open]
     note = f"no typical rate is known of {listed(names)}; planners that need one take an average"
     return rates, peaks, (note,) if names else ()

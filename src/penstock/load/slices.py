@@ -27,7 +27,7 @@ class Slice:
 def main_axes(problem: Problem) -> tuple[int, int]:
     """The two variables that make most load at typical rates, in the order given."""
     order = np.argsort(-(problem.rates * problem.totals), kind="stable")[:2]
-    first, second = sorted(int(one) for one in order)
+    first, second = sorted(int(axis) for axis in order)
     return first, second
 
 

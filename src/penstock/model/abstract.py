@@ -201,7 +201,10 @@ class AbstractNetwork:
 
     def __post_init__(self) -> None:
         _check_filled(self)
-        names = [*(one.name for one in self.inputs), *(one.name for one in self.operators)]
+        names = [
+            *(stream.name for stream in self.inputs),
+            *(operator.name for operator in self.operators),
+        ]
         _check_differ(names, "inputs or operators")
         _check_differ([node.name for node in self.nodes], "nodes")
         _at_least_zero("the network", "transfer_cost", self.transfer_cost_s)
@@ -215,18 +218,19 @@ class AbstractNetwork:
     @cached_property
     def readers(self) -> Mapping[str, tuple[AbstractOperator, ...]]:
         """The operators that read each input and each operator's output; twice if they do."""
-        readers: dict[str, list[AbstractOperator]] = {one.name: [] for one in self.inputs}
-        readers |= {one.name: [] for one in self.operators}
+        readers: dict[str, list[AbstractOperator]] = {stream.name: [] for stream in self.inputs}
+        readers |= {operator.name: [] for operator in self.operators}
         for operator in self.operators:
             for name in operator.inputs:
                 readers[name].append(operator)
         return {name: tuple(found) for name, found in readers.items()}
 
     def _check_read(self) -> None:
-        for one in self.inputs:
-            if not self.readers[one.name]:
+        for stream in self.inputs:
+            if not self.readers[stream.name]:
                 raise InputError(
-                    f"nobody reads input {one.name}", hint="Remove it, or let an operator read it."
+                    f"nobody reads input {stream.name}",
+                    hint="Remove it, or let an operator read it.",
                 )
 
     def _check_openings(self) -> None:

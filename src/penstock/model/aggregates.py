@@ -10,7 +10,7 @@ from penstock.model.expressions import Expression, to_sql, type_of
 from penstock.model.schema import Schema
 from penstock.model.types import DataType
 
-_ORDERED = tuple(one for one in DataType if one is not DataType.INTERVAL)
+_ORDERED = tuple(data_type for data_type in DataType if data_type is not DataType.INTERVAL)
 
 
 def _sum_type(given: DataType) -> DataType | None:
@@ -80,7 +80,7 @@ class AggregateCall:
         """The type of the result over rows of ``schema``; raises where it makes no sense."""
         if not self.arguments:
             return DataType.BIGINT
-        given = [type_of(one, schema) for one in self.arguments]
+        given = [type_of(argument, schema) for argument in self.arguments]
         result = AGGREGATES[self.function].result(given[0])
         if result is None:
             raise InputError(
@@ -90,7 +90,7 @@ class AggregateCall:
 
     def sql(self, schema: Schema | None = None) -> str:
         """The call as Spark SQL; an integer sum that overflows gives null, not an error."""
-        arguments = ", ".join(to_sql(one, schema) for one in self.arguments) or "*"
+        arguments = ", ".join(to_sql(argument, schema) for argument in self.arguments) or "*"
         safe = schema is not None and self.function == "sum"
         return f"{'try_sum' if safe else self.function}({arguments})"
 

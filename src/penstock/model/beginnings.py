@@ -127,8 +127,8 @@ class Beginning:
     def from_record(cls, record: Mapping[str, Any]) -> Beginning:
         """The beginning that :meth:`to_record` gave."""
         inputs = {
-            name: InputStart(**{**one, "since": Since(**one["since"])})
-            for name, one in record["inputs"].items()
+            name: InputStart(**{**start, "since": Since(**start["since"])})
+            for name, start in record["inputs"].items()
         }
         return cls(**{**record, "inputs": inputs})
 
@@ -201,7 +201,7 @@ def streams_since(operators: Iterable[Operator], known: Mapping[str, Since]) -> 
     """
     found = dict(known)
     for operator in operators:
-        inputs = [found.get(one.stream, WHOLE) for one in operator.inputs]
+        inputs = [found.get(stream.stream, WHOLE) for stream in operator.inputs]
         behind = since_behind(operator, inputs)
         found |= {name: behind for name in operator.outputs if name not in known}
     return found
@@ -213,7 +213,7 @@ def _event_time(shape: Shape, since: Since) -> int | None:
 
 def _by_event_time(shape: Shape, whole: Mapping[str, int | None]) -> Since:
     """Rows are given by the event time; by other columns they are whole as they were before."""
-    known = {one.column: whole[one.column] for one in shape.times if one.column in whole}
+    known = {time.column: whole[time.column] for time in shape.times if time.column in whole}
     kept = {name: since_us for name, since_us in known.items() if since_us is not None}
     event_time = shape.event_time
     if event_time is None or event_time not in kept:
@@ -248,4 +248,4 @@ def _of_pairs(operator: WindowJoin, left: Since, right: Since) -> Since:
 
 
 def _latest(moments: Iterable[int | None]) -> int | None:
-    return max((one for one in moments if one is not None), default=None)
+    return max((moment for moment in moments if moment is not None), default=None)

@@ -200,7 +200,7 @@ def _derive(
     """What is known and what the operators, each after all it reads, make of it."""
     found = dict(known)
     for operator in operators:
-        found.update(_outputs(operator, [found[one.stream] for one in operator.inputs]))
+        found.update(_outputs(operator, [found[stream.stream] for stream in operator.inputs]))
     return found
 
 

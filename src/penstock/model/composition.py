@@ -99,7 +99,9 @@ class QueryPlan:
         links = between_s or {}
         left: dict[str, float] = {}
         for operator in self.operators:
-            arrived = (left[one] + links.get((one, operator.name), 0.0) for one in operator.inputs)
+            arrived = (
+                left[stream] + links.get((stream, operator.name), 0.0) for stream in operator.inputs
+            )
             left[operator.name] = max(arrived, default=0.0) + time_s[operator.name]
         return left
 

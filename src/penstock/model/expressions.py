@@ -88,7 +88,7 @@ def columns_of(expression: Expression) -> frozenset[str]:
     >>> sorted(columns_of(Call(">", (Column("kwh"), Literal(9)))))
     ['kwh']
     """
-    return frozenset(one.name for one in walk(expression) if isinstance(one, Column))
+    return frozenset(column.name for column in walk(expression) if isinstance(column, Column))
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
@@ -116,7 +116,7 @@ def transform(
         return changed
     match expression:
         case Call(function, arguments):
-            return Call(function, tuple(transform(one, change) for one in arguments))
+            return Call(function, tuple(transform(argument, change) for argument in arguments))
         case Cast(operand, type):
             return Cast(transform(operand, change), type)
         case Case(branches, otherwise):
@@ -135,7 +135,7 @@ def conjuncts(expression: Expression) -> tuple[Expression, ...]:
     3
     """
     if isinstance(expression, Call) and expression.function == "and":
-        return tuple(part for one in expression.arguments for part in conjuncts(one))
+        return tuple(part for argument in expression.arguments for part in conjuncts(argument))
     return (expression,)
 
 
@@ -165,8 +165,8 @@ def type_of(expression: Expression, schema: Schema) -> DataType:
         case Case():
             return _case_type(expression, schema)
         case Call(function, arguments):
-            result = result_type(function, [type_of(one, schema) for one in arguments])
-            check_constants(function, [_constant(one) for one in arguments])
+            result = result_type(function, [type_of(argument, schema) for argument in arguments])
+            check_constants(function, [_constant(argument) for argument in arguments])
             return result
     raise InputError(f"{expression!r} is not an expression")
 
@@ -207,7 +207,7 @@ def _integer_type(value: int) -> DataType:
     return DataType.INT if -(2**31) <= value < 2**31 else DataType.BIGINT
 
 
-_NUMBERS = frozenset(one for one in DataType if one.is_numeric)
+_NUMBERS = frozenset(data_type for data_type in DataType if data_type.is_numeric)
 _CASTS = {
     DataType.NULL: frozenset(STORABLE),
     DataType.STRING: frozenset(STORABLE),
@@ -270,7 +270,7 @@ def to_sql(expression: Expression, schema: Schema | None = None) -> str:
         case Call("to_timestamp", (text, Literal(str() as pattern))) if schema is not None:
             return _read_time(to_sql(text, schema), pattern)
         case Call(function, arguments):
-            texts = [to_sql(one, schema) for one in arguments]
+            texts = [to_sql(argument, schema) for argument in arguments]
             if schema is None or not _may_fail(expression, schema):
                 return FUNCTIONS[function].sql(texts)
             safe = FUNCTIONS[function].safe_sql(texts)
@@ -305,10 +305,10 @@ def _may_fail(call: Call, schema: Schema) -> bool:
         return True
     if call.function == "like":
         return not isinstance(call.arguments[1], Literal)
-    types = [type_of(one, schema) for one in call.arguments]
+    types = [type_of(argument, schema) for argument in call.arguments]
     if call.function in ("floor", "ceil"):
         return types == [DataType.DOUBLE]
-    return all(one.is_integer for one in types)
+    return all(type_.is_integer for type_ in types)
 
 
 def literal_sql(value: Scalar) -> str:

@@ -48,7 +48,7 @@ def result_type(function: str, types: Types) -> DataType:
     """The type ``function`` gives for arguments of ``types``; raises where they do not fit."""
     result = FUNCTIONS[function].check(types)
     if result is None:
-        given = listed(str(one) for one in types)
+        given = listed(str(type_) for type_ in types)
         raise InputError(f"{function} takes {FUNCTIONS[function].takes}; it got {given}")
     return result
 
@@ -68,7 +68,7 @@ def _fixed(result: DataType, *wanted: DataType, optional: int = 0) -> Check:
 
 def _variadic(result: DataType, wanted: DataType) -> Check:
     def check(types: Types) -> DataType | None:
-        return result if types and all(_fits(one, wanted) for one in types) else None
+        return result if types and all(_fits(type_, wanted) for type_ in types) else None
 
     return check
 
@@ -107,8 +107,8 @@ def _comparison(types: Types) -> DataType | None:
 
 def _same(types: Types) -> DataType | None:
     result = types[0] if types else None
-    for one in types[1:]:
-        result = common_type(result, one) if result is not None else None
+    for type_ in types[1:]:
+        result = common_type(result, type_) if result is not None else None
     return result
 
 

@@ -67,7 +67,11 @@ class Network:
     def __post_init__(self) -> None:
         _check_names_differ(
             [stream.name for stream in self.streams]
-            + [name for one in self.operators for name in sorted({one.name, *one.outputs})]
+            + [
+                name
+                for operator in self.operators
+                for name in sorted({operator.name, *operator.outputs})
+            ]
         )
         _check_names_differ([query.name for query in self.queries], "query")
         object.__setattr__(self, "operators", _ordered(self.operators, self.shapes))
@@ -101,8 +105,12 @@ class Network:
     @property
     def judged(self) -> tuple[str, ...]:
         """The streams of which rows can be set aside: from outside, or with a time of their own."""
-        retimed = (one for one in self.operators if isinstance(one, Retime) and not one.is_copy)
-        return (*(one.name for one in self.streams), *(one.name for one in retimed))
+        retimed = (
+            operator
+            for operator in self.operators
+            if isinstance(operator, Retime) and not operator.is_copy
+        )
+        return (*(stream.name for stream in self.streams), *(retime.name for retime in retimed))
 
     def _check_one_grouping(self, query: Query) -> None:
         for other in self.queries:
@@ -238,12 +246,13 @@ def _ordered(operators: tuple[Operator, ...], shapes: Mapping[str, Shape]) -> tu
     behind = {name: operator.name for operator in operators for name in operator.outputs}
     by_name = {operator.name: operator for operator in operators}
     sorter: TopologicalSorter[str] = TopologicalSorter()
-    for operator in sorted(operators, key=lambda one: one.name):
+    for operator in sorted(operators, key=lambda operator: operator.name):
         for input in operator.inputs:
             if input.stream not in shapes:
                 raise unknown_stream(input.stream, shapes)
         sorter.add(
-            operator.name, *(behind[one.stream] for one in operator.inputs if one.stream in behind)
+            operator.name,
+            *(behind[stream.stream] for stream in operator.inputs if stream.stream in behind),
         )
     try:
         return tuple(by_name[name] for name in sorter.static_order())

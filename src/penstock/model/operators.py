@@ -224,7 +224,7 @@ class Union(Operator):
             Field(field.name, _widest([branch.schema.fields[at].type for branch in self.branches]))
             for at, field in enumerate(first.schema)
         )
-        event_times = {_position(one.shape) for one in self.branches}
+        event_times = {_position(stream.shape) for stream in self.branches}
         shared = len(event_times) == 1 and None not in event_times
         times = (TimeColumn(first.shape.times[0].column),) if shared else ()
         watermarked = all(branch.shape.watermarked for branch in self.branches)
@@ -237,15 +237,15 @@ def _position(shape: Shape) -> int | None:
 
 def _widest(types: list[DataType]) -> DataType:
     widest = types[0]
-    for one in types[1:]:
-        widest = common_type(widest, one) or widest
+    for type_ in types[1:]:
+        widest = common_type(widest, type_) or widest
     return widest
 
 
 def _check_alike(first: Input, other: Input) -> None:
     pairs = zip(first.schema, other.schema, strict=False)
     alike = len(first.schema) == len(other.schema) and all(
-        common_type(one.type, two.type) is not None for one, two in pairs
+        common_type(column.type, two.type) is not None for column, two in pairs
     )
     if not alike:
         raise InputError(

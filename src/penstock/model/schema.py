@@ -224,8 +224,10 @@ def leading(times: Iterable[TimeColumn]) -> tuple[tuple[TimeColumn, ...], int]:
     >>> leading([TimeColumn("start", 60), TimeColumn("end", 10)])
     ((TimeColumn(column='end', behind_us=0), TimeColumn(column='start', behind_us=50)), 10)
     """
-    ordered = sorted(times, key=lambda one: one.behind_us)
+    ordered = sorted(times, key=lambda time: time.behind_us)
     if not ordered:
         return (), 0
     delay_us = ordered[0].behind_us
-    return tuple(TimeColumn(one.column, one.behind_us - delay_us) for one in ordered), delay_us
+    return tuple(
+        TimeColumn(time_column.column, time_column.behind_us - delay_us) for time_column in ordered
+    ), delay_us

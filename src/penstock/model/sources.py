@@ -217,7 +217,9 @@ class Stream:
         """The columns that are in the source: all but a computed event time."""
         computed = self.parsing.event_time
         names = self.shape.schema.names
-        return self.shape.schema.select(one for one in names if not computed or one != computed[0])
+        return self.shape.schema.select(
+            name for name in names if not computed or name != computed[0]
+        )
 
 
 @dataclass(frozen=True)

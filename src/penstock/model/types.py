@@ -59,7 +59,7 @@ _ALIASES = {
     "bytea": DataType.BINARY,
 }
 """Other names of the same types. What differs in range, precision or form is no other name."""
-STORABLE = tuple(one for one in DataType if one.is_storable)
+STORABLE = tuple(wanted_type for wanted_type in DataType if wanted_type.is_storable)
 
 _SMALL = "Use int, which holds all its values."
 _LARGE = "Use bigint; what does not fit into it can be a double or a string."
@@ -105,13 +105,13 @@ def data_type(name: str) -> DataType:
     penstock.errors.InputError: the type json is not supported. Use string.
     """
     folded = " ".join(name.lower().split())
-    known = {str(one): one for one in STORABLE} | _ALIASES
+    known = {str(wanted_type): wanted_type for wanted_type in STORABLE} | _ALIASES
     if folded in known:
         return known[folded]
     instead = _instead(folded, known)
     if instead is not None:
         raise InputError(f"the type {folded} is not supported", hint=instead)
-    names = [str(one) for one in STORABLE]
+    names = [str(wanted_type) for wanted_type in STORABLE]
     hint = f"The types are {listed(names)}. {suggestion(folded, known)}".strip()
     raise InputError(f"no type {name}", hint=hint)
 

@@ -36,20 +36,26 @@ def fuse(network: Network) -> tuple[Fragment, ...]:
 class _Fusion:
     def __init__(self, network: Network) -> None:
         self._network = network
-        self._writes = [one for one in network.operators if isinstance(one, SqlWrite)]
+        self._writes = [
+            operator for operator in network.operators if isinstance(operator, SqlWrite)
+        ]
         self._passed_on = {write.name: write.input.stream for write in self._writes}
         self._wanted = self._wanted_results()
         alive = network.upstream(self._wanted)
         self._working = [
-            self._without_writes(one)
-            for one in network.operators
-            if not isinstance(one, SqlWrite) and not alive.isdisjoint(one.outputs)
+            self._without_writes(operator)
+            for operator in network.operators
+            if not isinstance(operator, SqlWrite) and not alive.isdisjoint(operator.outputs)
         ]
-        self._producers = {name: one for one in self._working for name in one.outputs}
+        self._producers = {
+            name: operator for operator in self._working for name in operator.outputs
+        }
         self._uses = Counter(self._wanted)
-        self._uses.update(input.stream for one in self._working for input in one.inputs)
+        self._uses.update(input.stream for operator in self._working for input in operator.inputs)
         self._settled = {stream.name: False for stream in network.streams}
-        self._written = {self._real(one.stream): one.on for one in network.queries if one.on}
+        self._written = {
+            self._real(query.stream): query.on for query in network.queries if query.on
+        }
         self._behind: dict[str, set[str]] = {}
         self._cut: set[str] = set()
 
@@ -63,7 +69,7 @@ class _Fusion:
         """The operator, reading past the database writes in front of it."""
         if all(self._real(input.stream) == input.stream for input in operator.inputs):
             return operator
-        inputs = tuple(Input(self._real(one.stream), one.shape) for one in operator.inputs)
+        inputs = tuple(Input(self._real(stream.stream), stream.shape) for stream in operator.inputs)
         return rewired(operator, inputs)
 
     def _wanted_results(self) -> set[str]:
@@ -90,7 +96,7 @@ class _Fusion:
 
     def _settled_inputs(self, operator: Operator) -> set[str]:
         streams = {input.stream for input in operator.inputs}
-        return {one for one in streams if self._settled[one] and one not in self._cut}
+        return {stream for stream in streams if self._settled[stream] and stream not in self._cut}
 
     def _cut_before(self, operator: Operator) -> None:
         settled = self._settled_inputs(operator)
@@ -104,7 +110,7 @@ class _Fusion:
 
         ``_behind`` has the results with a node in the fragment that a result would be part of.
         """
-        read = {one.stream for one in operator.inputs} - self._cut
+        read = {source.stream for source in operator.inputs} - self._cut
         found = {name for stream in read for name in self._behind.get(stream, ())} - self._cut
         for stream in operator.outputs:
             own = self._written.get(stream)
@@ -127,7 +133,11 @@ class _Fusion:
             inputs=inputs,
             operators=operators,
             output=output,
-            writes=tuple(one for one in self._writes if self._real(one.input.stream) == output),
+            writes=tuple(
+                sql_write
+                for sql_write in self._writes
+                if self._real(sql_write.input.stream) == output
+            ),
             queries=tuple(
                 query.name for query in self._network.queries if self._real(query.stream) == output
             ),
@@ -145,7 +155,7 @@ class _Fusion:
             elif self._producers[stream].name not in inside:
                 inside.add(self._producers[stream].name)
                 waiting += [input.stream for input in self._producers[stream].inputs]
-        operators = tuple(one for one in self._working if one.name in inside)
+        operators = tuple(operator for operator in self._working if operator.name in inside)
         return tuple(sorted(inputs)), operators
 
 

@@ -20,15 +20,15 @@ def grown(network: Network, generations: Mapping[str, int]) -> Network:
     ``generations`` numbers the queries by when they were added; the first are as they were.
     Copies are called after their originals and the generation that they are for.
     """
-    last = max((generations[one.name] for one in network.queries), default=0)
+    last = max((generations[query.name] for query in network.queries), default=0)
     first = _first_wanted(network, generations)
-    operators = [one for one in network.operators if first.get(one.name, 0) == 0]
-    queries = {one.name: one for one in network.queries}
+    operators = [operator for operator in network.operators if first.get(operator.name, 0) == 0]
+    queries = {query.name: query for query in network.queries}
     for generation in range(1, last + 1):
-        mine = [one for one in network.queries if generations[one.name] == generation]
+        mine = [query for query in network.queries if generations[query.name] == generation]
         made, names = _apart(network, mine, generation, first)
         operators += made
-        queries |= {one.name: _renamed(one, names) for one in mine}
+        queries |= {query.name: _renamed(query, names) for query in mine}
     return Network(network.streams, tuple(operators), tuple(queries.values()))
 
 
@@ -42,7 +42,7 @@ def _renamed(query: Query, names: Mapping[str, str]) -> Query:
 def _first_wanted(network: Network, generations: Mapping[str, int]) -> dict[str, int]:
     """The generation of the first query that wants each operator."""
     found: dict[str, int] = {}
-    for query in sorted(network.queries, key=lambda one: -generations[one.name]):
+    for query in sorted(network.queries, key=lambda query: -generations[query.name]):
         for stream in network.upstream([query.stream]):
             if stream in network.producers:
                 found[network.producers[stream].name] = generations[query.name]
@@ -53,7 +53,7 @@ def _apart(
     network: Network, queries: list[Query], generation: int, first: Mapping[str, int]
 ) -> tuple[list[Operator], dict[str, str]]:
     """The operators behind some queries, those of others as copies; and what streams are called."""
-    behind = network.upstream(one.stream for one in queries)
+    behind = network.upstream(query.stream for query in queries)
     made: list[Operator] = []
     names: dict[str, str] = {}
     for operator in network.operators:
@@ -73,5 +73,7 @@ def _apart(
 
 
 def _reading(operator: Operator, names: Mapping[str, str]) -> Operator:
-    inputs = tuple(Input(names.get(one.stream, one.stream), one.shape) for one in operator.inputs)
+    inputs = tuple(
+        Input(names.get(stream.stream, stream.stream), stream.shape) for stream in operator.inputs
+    )
     return operator if inputs == operator.inputs else rewired(operator, inputs)

@@ -25,7 +25,9 @@ def needed_columns(network: Network, fragment: Fragment) -> Mapping[str, tuple[s
     """The columns needed of every stream inside and before the fragment, in schema order."""
     needed: dict[str, Names] = {fragment.output: _all(network, fragment.output)}
     for operator in reversed(fragment.operators):
-        wanted = frozenset().union(*(needed.get(one, frozenset()) for one in operator.outputs))
+        wanted = frozenset().union(
+            *(needed.get(output, frozenset()) for output in operator.outputs)
+        )
         for input, names in zip(operator.inputs, _of_inputs(operator, wanted), strict=True):
             needed[input.stream] = needed.get(input.stream, frozenset()) | names
     return {stream: _in_order(network, stream, names) for stream, names in needed.items()}
@@ -63,7 +65,7 @@ def _of_inputs(operator: Operator, wanted: Names) -> tuple[Names, ...]:
 
 def _of_aggregate(operator: Aggregate) -> Names:
     used = [columns_of(key) for _, key in operator.keys]
-    used += [columns_of(one) for _, call in operator.aggregates for one in call.arguments]
+    used += [columns_of(argument) for _, call in operator.aggregates for argument in call.arguments]
     event_time = operator.input.shape.event_time
     assert event_time is not None
     return frozenset({event_time}).union(*used)

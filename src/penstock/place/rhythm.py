@@ -48,7 +48,7 @@ def counted_rounds_s(network: Network, fragments: Iterable[Fragment]) -> Mapping
     That is what has been promised. A fragment about which nothing was looks for rows as often as it
     can while its node is idle, and must not starve when it is busy.
     """
-    return {one.name: _counted_us(network, one) / 1e6 for one in fragments}
+    return {fragment.name: _counted_us(network, fragment) / 1e6 for fragment in fragments}
 
 
 def _counted_us(network: Network, fragment: Fragment) -> int:
@@ -58,7 +58,9 @@ def _counted_us(network: Network, fragment: Fragment) -> int:
 
 def unhurried(network: Network, fragments: Iterable[Fragment]) -> tuple[str, ...]:
     """What to say about fragments that nothing was promised about, if there are any."""
-    names = [one.name for one in fragments if promised_round_us(network, one) is None]
+    names = [
+        fragment.name for fragment in fragments if promised_round_us(network, fragment) is None
+    ]
     every = f"counted with a batch every {UNHURRIED_US / 1e6:g} s"
     return (f"without a max_latency, and {every}: {listed(names)}",) if names else ()
 

@@ -105,13 +105,13 @@ class Impact:
     @property
     def late(self) -> tuple[TouchedQuery, ...]:
         """The running queries whose limits would be broken."""
-        return tuple(one for one in self.touched if one.is_late)
+        return tuple(touched for touched in self.touched if touched.is_late)
 
     @property
     def fits(self) -> bool:
         """Whether all limits are kept; without any, a full node is only slow."""
         has_limits = self.limit_s is not None or any(
-            one.limit_s is not None for one in self.touched
+            touched.limit_s is not None for touched in self.touched
         )
         return not (self.is_late or self.late or (has_limits and self.full))
 
@@ -125,14 +125,14 @@ class MeasuredSystem:
 
     @cached_property
     def _by_name(self) -> Mapping[str, MeasuredFragment]:
-        return {one.name: one for one in self.fragments}
+        return {fragment.name: fragment for fragment in self.fragments}
 
     def with_new(self, work: Iterable[NewWork]) -> Impact:
         """What comes of new work, fragments before those that read them. Linear in all of it."""
         new = tuple(work)
         added: dict[str, float] = {}
-        for one in new:
-            added[one.node] = added.get(one.node, 0.0) + (one.cores or 0.0)
+        for new_work in new:
+            added[new_work.node] = added.get(new_work.node, 0.0) + (new_work.cores or 0.0)
         shares = {
             node.name: added[node.name] / node.cores for node in self.nodes if node.name in added
         }
@@ -150,32 +150,34 @@ class MeasuredSystem:
         delays = self._delays(shares, loads)
         touched = self._touched(delays)
         latency_s = self._latency_s(new, delays, loads) if new else None
-        limits = [one.limit_s for one in new if one.limit_s is not None]
+        limits = [new_work.limit_s for new_work in new if new_work.limit_s is not None]
         phi = sum(shares[name] / max(1e-9, 1 - load + shares[name]) for name, load in loads.items())
         return Impact(latency_s, min(limits, default=None), touched, loads, peaks, phi)
 
     def _delays(self, shares: Mapping[str, float], loads: Mapping[str, float]) -> dict[str, float]:
         """How much later the results of each running fragment would be."""
         found: dict[str, float] = {}
-        for one in self.fragments:
+        for fragment in self.fragments:
             own = 0.0
-            if one.node in loads and shares[one.node] > 0:
-                left = 1.0 - loads[one.node]
-                own = one.batch_s * shares[one.node] / left if left > 0 else math.inf
-            found[one.name] = own + max((found.get(name, 0.0) for name in one.reads), default=0.0)
+            if fragment.node in loads and shares[fragment.node] > 0:
+                left = 1.0 - loads[fragment.node]
+                own = fragment.batch_s * shares[fragment.node] / left if left > 0 else math.inf
+            found[fragment.name] = own + max(
+                (found.get(name, 0.0) for name in fragment.reads), default=0.0
+            )
         return found
 
     def _touched(self, delays: Mapping[str, float]) -> tuple[TouchedQuery, ...]:
         """By query that of its fragments whose results are the latest, or break its limit."""
         found: dict[str, TouchedQuery] = {}
-        for one in self.fragments:
-            if not delays[one.name] or one.latency_s is None:
+        for fragment in self.fragments:
+            if not delays[fragment.name] or fragment.latency_s is None:
                 continue
-            after_s = one.latency_s + delays[one.name]
-            made = TouchedQuery(one.query, one.latency_s, after_s, one.limit_s)
-            known = found.get(one.query)
+            after_s = fragment.latency_s + delays[fragment.name]
+            made = TouchedQuery(fragment.query, fragment.latency_s, after_s, fragment.limit_s)
+            known = found.get(fragment.query)
             if known is None or (made.is_late, made.after_s) > (known.is_late, known.after_s):
-                found[one.query] = made
+                found[fragment.query] = made
         return tuple(found[name] for name in sorted(found))
 
     def _latency_s(
@@ -183,20 +185,22 @@ class MeasuredSystem:
     ) -> float | None:
         """The time from the entry of a row until the last of the new results is out."""
         known: dict[str, float | None] = {
-            one.name: None if one.latency_s is None else one.latency_s + delays[one.name]
-            for one in self.fragments
+            fragment.name: None
+            if fragment.latency_s is None
+            else fragment.latency_s + delays[fragment.name]
+            for fragment in self.fragments
         }
         worst: float | None = 0.0
-        for one in new:
-            behind = [known.get(name, 0.0) for name in one.reads]
-            left = 1.0 - loads.get(one.node, 0.0)
-            batch_s = one.batch_s / left if left > 0 else math.inf
+        for new_work in new:
+            behind = [known.get(name, 0.0) for name in new_work.reads]
+            left = 1.0 - loads.get(new_work.node, 0.0)
+            batch_s = new_work.batch_s / left if left > 0 else math.inf
             told = [time_s for time_s in behind if time_s is not None]
-            if len(told) < len(behind) or one.cores is None:
-                known[one.name] = None
+            if len(told) < len(behind) or new_work.cores is None:
+                known[new_work.name] = None
             else:
-                known[one.name] = max(told, default=0.0) + one.round_s + batch_s
-            mine = known[one.name]
+                known[new_work.name] = max(told, default=0.0) + new_work.round_s + batch_s
+            mine = known[new_work.name]
             worst = None if worst is None or mine is None else max(worst, mine)
         return worst
 
@@ -204,10 +208,14 @@ class MeasuredSystem:
         """The same with a running fragment on another node."""
         moving = self._by_name[fragment]
         fragments = tuple(
-            replace(one, node=node) if one.name == fragment else one for one in self.fragments
+            replace(measured, node=node) if measured.name == fragment else measured
+            for measured in self.fragments
         )
         changes = {moving.node: -moving.cores, node: moving.cores}
-        nodes = tuple(_changed(one, changes.get(one.name, 0.0)) for one in self.nodes)
+        nodes = tuple(
+            _changed(measured_node, changes.get(measured_node.name, 0.0))
+            for measured_node in self.nodes
+        )
         return MeasuredSystem(nodes, fragments)
 
     def with_node(self, name: str, cores: int) -> MeasuredSystem:
@@ -226,7 +234,7 @@ def _changed(node: MeasuredNode, cores: float) -> MeasuredNode:
 
 def on(work: Iterable[NewWork], node: str) -> tuple[NewWork, ...]:
     """The same work, all of it on one node."""
-    return tuple(replace(one, node=node) for one in work)
+    return tuple(replace(new_work, node=node) for new_work in work)
 
 
 def chosen(
@@ -285,21 +293,28 @@ def _longer_limit(
     if not impact.is_late or impact.latency_s is None or not math.isfinite(impact.latency_s):
         return None
     limit_s = float(math.ceil(impact.latency_s * 1.1 * 10)) / 10
-    longer = [one if one.limit_s is None else replace(one, limit_s=limit_s) for one in work]
+    longer = [
+        new_work if new_work.limit_s is None else replace(new_work, limit_s=limit_s)
+        for new_work in work
+    ]
     if not situation.with_new(longer).fits:
         return None
     return Help("limit", f"--max-latency {limit_s:g}s")
 
 
 def _helping_move(situation: MeasuredSystem, work: tuple[NewWork, ...]) -> Help | None:
-    crowded = {one.node for one in work}
+    crowded = {new_work.node for new_work in work}
     movable = sorted(
-        (one for one in situation.fragments if one.node in crowded),
-        key=lambda one: (-one.cores, one.name),
+        (fragment for fragment in situation.fragments if fragment.node in crowded),
+        key=lambda fragment: (-fragment.cores, fragment.name),
     )
-    for one in movable[:_MOVES_TRIED]:
+    for fragment in movable[:_MOVES_TRIED]:
         for node in situation.nodes:
-            if node.name != one.node and situation.moved(one.name, node.name).with_new(work).fits:
-                text = f"{one.name} moved to {node.name} (penstock move {one.name} {node.name})"
+            if (
+                node.name != fragment.node
+                and situation.moved(fragment.name, node.name).with_new(work).fits
+            ):
+                command = f"penstock move {fragment.name} {node.name}"
+                text = f"{fragment.name} moved to {node.name} ({command})"
                 return Help("move", text)
     return None

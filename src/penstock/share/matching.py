@@ -39,7 +39,7 @@ def settled_streams(network: Network) -> frozenset[str]:
     """The streams of a network behind state, opaque code or a changed event time of its own."""
     found: set[str] = set()
     for operator in network.operators:
-        behind = any(one.stream in found for one in operator.inputs)
+        behind = any(stream.stream in found for stream in operator.inputs)
         own = operator.stateful or operator.opaque or changes_event_time(operator)
         if (own or behind) and not isinstance(operator, SqlWrite):
             found |= set(operator.outputs)
@@ -61,7 +61,11 @@ def matched(
         else _its_own(stream, network)
         for stream in network.streams
     }
-    told = {name: one for name, one in known.items() if one is not None}
+    told = {
+        name: canonical_stream
+        for name, canonical_stream in known.items()
+        if canonical_stream is not None
+    }
     if len(told) < len(known):
         return Sharing()
     return _Search(network, canonical_streams(network, told), offers).found()
@@ -156,7 +160,9 @@ def _reason(note: str) -> str:
 
 def _wanted(network: Network) -> set[str]:
     sunk = {query.stream for query in network.queries if query.sink is not None}
-    writes = {one.input.stream for one in network.operators if isinstance(one, SqlWrite)}
+    writes = {
+        operator.input.stream for operator in network.operators if isinstance(operator, SqlWrite)
+    }
     return sunk | writes
 
 
@@ -168,8 +174,8 @@ def _working(network: Network, wanted: Iterable[str], shared: Collection[str]) -
         producer = network.producers.get(waiting.pop())
         if producer is not None and producer.name not in found:
             found.add(producer.name)
-            waiting += [one.stream for one in producer.inputs if one.stream not in shared]
-    return tuple(one.name for one in network.operators if one.name in found)
+            waiting += [stream.stream for stream in producer.inputs if stream.stream not in shared]
+    return tuple(operator.name for operator in network.operators if operator.name in found)
 
 
 def shared_network(
@@ -179,7 +185,10 @@ def shared_network(
     by_stream = {read.stream: read for read in reads}
     if not by_stream:
         return network
-    sources = {name: running[name] for name in sorted({one.source for one in by_stream.values()})}
+    sources = {
+        name: running[name]
+        for name in sorted({shared_stream.source for shared_stream in by_stream.values()})
+    }
     operators: list[Operator] = []
     for operator in network.operators:
         read = by_stream.get(operator.name)
@@ -190,21 +199,25 @@ def shared_network(
         assert reading is not None, "it was matched so"
         operators.append(reading)
     wanted = _wanted(network)
-    producers = {name: one for one in operators for name in one.outputs}
+    producers = {name: operator for operator in operators for name in operator.outputs}
     needed, waiting = set[str](), [*wanted, *(query.stream for query in network.queries)]
     while waiting:
         stream = waiting.pop()
         if stream not in needed:
             needed.add(stream)
             producer = producers.get(stream)
-            waiting += [one.stream for one in producer.inputs] if producer else []
-    streams = {one.name: one for one in (*network.streams, *sources.values())}
+            waiting += [source.stream for source in producer.inputs] if producer else []
+    streams = {known.name: known for known in (*network.streams, *sources.values())}
     kept = [
-        one
-        for one in streams.values()
-        if one.name in needed or not isinstance(one.source, RunningSource)
+        known
+        for known in streams.values()
+        if known.name in needed or not isinstance(known.source, RunningSource)
     ]
-    own = [one for one in operators if isinstance(one, SqlWrite) or needed & set(one.outputs)]
+    own = [
+        operator
+        for operator in operators
+        if isinstance(operator, SqlWrite) or needed & set(operator.outputs)
+    ]
     return replace(network, streams=tuple(kept), operators=tuple(own))
 
 

@@ -44,7 +44,7 @@ class Layout:
 def layout_of(network: AbstractNetwork, recorded: int, log_room: int) -> Layout:
     """The places for a network with so many recorded sources."""
     nodes, operators, sources = len(network.nodes), len(network.operators), len(network.inputs)
-    arcs = sum(len(one.inputs) for one in network.operators)
+    arcs = sum(len(operator.inputs) for operator in network.operators)
     slots = 2 * nodes + sources
     leaves = 1 << max(1, (slots - 1).bit_length())
     sizes = {
@@ -121,8 +121,8 @@ def _slots(block: Block, layout: Layout) -> None:
     slots = layout.slots + np.arange(layout.leaves) * at.SLOT_WORDS
     block.real[slots + at.TIME] = NEVER
     block.whole[layout.tree + layout.leaves + np.arange(layout.leaves)] = slots
-    for one in range(layout.leaves - 1, 0, -1):
-        block.whole[layout.tree + one] = block.whole[layout.tree + 2 * one]
+    for inner in range(layout.leaves - 1, 0, -1):
+        block.whole[layout.tree + inner] = block.whole[layout.tree + 2 * inner]
 
 
 def _own(block: Block, layout: Layout, slot: int, owner: int) -> int:
@@ -132,12 +132,12 @@ def _own(block: Block, layout: Layout, slot: int, owner: int) -> int:
 
 def _nodes(block: Block, network: AbstractNetwork, physics: Physics, layout: Layout) -> None:
     count = len(network.nodes)
-    for number, one in enumerate(network.nodes):
+    for number, spec in enumerate(network.nodes):
         node = layout.nodes + number * at.NODE_WORDS
         block.whole[node + at.NODE_SLOT] = _own(block, layout, number, node)
         block.whole[node + at.LINK_SLOT] = _own(block, layout, count + number, node)
-        block.real[node + at.SPEED] = one.cpu
-        block.real[node + at.BYTES_PER_S] = _bandwidth(network, one)
+        block.real[node + at.SPEED] = spec.cpu
+        block.real[node + at.BYTES_PER_S] = _bandwidth(network, spec)
         is_in_turn = physics.discipline == "round-robin"
         block.whole[node + at.DISCIPLINE] = at.ROUND_ROBIN if is_in_turn else at.FCFS
         block.whole[[node + at.SERVING, node + at.READY, node + at.LAST_READY]] = NONE
@@ -145,7 +145,7 @@ def _nodes(block: Block, network: AbstractNetwork, physics: Physics, layout: Lay
 
 def _bandwidth(network: AbstractNetwork, node: AbstractNode) -> float:
     limits = (node.bandwidth_per_s, network.bandwidth_per_s)
-    return min((float(one) for one in limits if one is not None), default=math.inf)
+    return min((float(limit) for limit in limits if limit is not None), default=math.inf)
 
 
 def _operators(
@@ -159,18 +159,22 @@ def _operators(
 ) -> None:
     draws = streams_of(seed, 0, len(network.operators))
     sizes = _tuple_bytes(network)
-    for number, one in enumerate(network.operators):
+    for number, operator in enumerate(network.operators):
         record = layout.operators + number * at.OPERATOR_WORDS
-        block.whole[record + at.KIND] = _kind(one, physics)
-        block.real[record + at.COST_S] = one.cost_s
+        block.whole[record + at.KIND] = _kind(operator, physics)
+        block.real[record + at.COST_S] = operator.cost_s
         block.whole[record + at.IS_RANDOM_COST] = physics.service == "exponential"
-        block.real[record + at.SELECTIVITY] = 1.0 if one.selectivity is None else one.selectivity
+        block.real[record + at.SELECTIVITY] = (
+            1.0 if operator.selectivity is None else operator.selectivity
+        )
         block.whole[record + at.IS_RANDOM_CHOICE] = physics.selectivity == "random"
-        block.real[record + at.WINDOW_S] = physics.windows_s.get(one.name, one.window_s or 0.0)
-        block.real[record + at.TUPLE_BYTES] = sizes[one.name]
+        block.real[record + at.WINDOW_S] = physics.windows_s.get(
+            operator.name, operator.window_s or 0.0
+        )
+        block.real[record + at.TUPLE_BYTES] = sizes[operator.name]
         block.whole[record + at.NODE] = layout.nodes + assignment[number] * at.NODE_WORDS
         block.whole[record + at.DRAWS] = draws[number]
-        block.whole[[record + at.READERS, record + at.READERS_END]] = readers[one.name]
+        block.whole[[record + at.READERS, record + at.READERS_END]] = readers[operator.name]
 
 
 def _kind(operator: AbstractOperator, physics: Physics) -> int:
@@ -180,17 +184,17 @@ def _kind(operator: AbstractOperator, physics: Physics) -> int:
 
 
 def _tuple_bytes(network: AbstractNetwork) -> dict[str, float]:
-    sizes = {one.name: one.tuple_bytes for one in network.inputs}
-    for one in network.operators:
-        widest = max(sizes[name] for name in one.inputs)
-        sizes[one.name] = widest if one.tuple_bytes is None else one.tuple_bytes
+    sizes = {stream.name: stream.tuple_bytes for stream in network.inputs}
+    for operator in network.operators:
+        widest = max(sizes[name] for name in operator.inputs)
+        sizes[operator.name] = widest if operator.tuple_bytes is None else operator.tuple_bytes
     return sizes
 
 
 def _readers(block: Block, network: AbstractNetwork, layout: Layout) -> dict[str, tuple[int, int]]:
     """Writes the readers of every input and operator down; gives where each one's are."""
-    found: dict[str, list[tuple[int, int]]] = {one.name: [] for one in network.inputs}
-    found |= {one.name: [] for one in network.operators}
+    found: dict[str, list[tuple[int, int]]] = {stream.name: [] for stream in network.inputs}
+    found |= {operator.name: [] for operator in network.operators}
     for number, operator in enumerate(network.operators):
         record = layout.operators + number * at.OPERATOR_WORDS
         for port, name in enumerate(operator.inputs):
@@ -215,13 +219,13 @@ def _sources(
     draws = streams_of(seed, 1, len(arrivals))
     rhythms = streams_of(seed, 2, len(arrivals))
     buffer = layout.buffers
-    for number, (one, how) in enumerate(zip(network.inputs, arrivals, strict=True)):
+    for number, (stream, how) in enumerate(zip(network.inputs, arrivals, strict=True)):
         source = layout.sources + number * at.SOURCE_WORDS
         slot = _own(block, layout, 2 * len(network.nodes) + number, source)
         block.whole[source + at.SOURCE_SLOT] = slot
         block.whole[source + at.SOURCE_DRAWS] = draws[number]
         block.whole[source + at.RHYTHM] = rhythms[number]
-        first, end = readers[one.name]
+        first, end = readers[stream.name]
         block.whole[[source + at.SOURCE_READERS, source + at.SOURCE_READERS_END]] = first, end
         if isinstance(how, Recorded):
             block.whole[source + at.BUFFER] = buffer

@@ -51,7 +51,7 @@ def input_coefficients(network: AbstractNetwork) -> Floats:
            [2.]])
     """
     count = len(network.inputs)
-    rates = {one.name: row for one, row in zip(network.inputs, np.eye(count), strict=True)}
+    rates = {stream.name: row for stream, row in zip(network.inputs, np.eye(count), strict=True)}
     rows = []
     for operator in network.operators:
         arriving = sum((rates[name] for name in operator.inputs), np.zeros(count))

@@ -128,7 +128,7 @@ class MicroBatches:
         self._hand_over = hand_over or HandOverTimes()
         self._fragments = _fragments(network, assignment, rounds_s)
         self._shared = _shared(network, self._fragments)
-        self._outside_readers = [_readers(network, one.name) for one in network.inputs]
+        self._outside_readers = [_readers(network, stream.name) for stream in network.inputs]
         self._queues: list[deque[int]] = [deque() for _ in network.nodes]
         self._running: list[_Turn | None] = [None] * len(network.nodes)
         self._node_busy_s = np.zeros(len(network.nodes))
@@ -141,9 +141,9 @@ class MicroBatches:
         self._missed: set[int] = set()
         # Nothing begins everything at the same moment.
         phases = np.random.default_rng([seed, 0xBA7C]).random(len(self._fragments))
-        for number, one in enumerate(self._fragments):
-            if one.shared is None:
-                self._plan(_ROUND, number, float(phases[number]) * one.round_s)
+        for number, batched in enumerate(self._fragments):
+            if batched.shared is None:
+                self._plan(_ROUND, number, float(phases[number]) * batched.round_s)
         for at, shared in enumerate(self._shared):
             phase = float(phases[shared.fragments[0]])
             for node in range(len(network.nodes)):
@@ -174,14 +174,14 @@ class MicroBatches:
 
     @property
     def assignment(self) -> Ints:
-        return np.array([one.node for one in self._fragments], dtype=np.int64)
+        return np.array([fragment.node for fragment in self._fragments], dtype=np.int64)
 
     @property
     def waiting(self) -> int:
         """Rows that wait for a batch or are in one."""
         turns = (turn for turn in self._running if turn is not None)
         in_batches = sum(rows.count for turn in turns for rows in turn.rows)
-        return round(sum(one.rows.count for one in self._fragments) + in_batches)
+        return round(sum(fragment.rows.count for fragment in self._fragments) + in_batches)
 
     def advance(self, until_s: float) -> None:
         """Lets time pass up to and including ``until_s``."""
@@ -201,20 +201,23 @@ class MicroBatches:
         per_s = 1 / period_s if period_s > 0 else 0.0
         sums = self._latencies
         new = sums.count - last_results
-        offered = [one.begun * one.batch_s + one.arrived * one.row_s for one in self._fragments]
+        offered = [
+            fragment.begun * fragment.batch_s + fragment.arrived * fragment.row_s
+            for fragment in self._fragments
+        ]
         found = Statistics(
             until_s=self._now_s,
             period_s=period_s,
             input_rates=self._arrived * per_s,
             offered=np.array(offered) * per_s,
-            busy=np.array([one.busy_s for one in self._fragments]) * per_s,
+            busy=np.array([fragment.busy_s for fragment in self._fragments]) * per_s,
             utilisation=self._node_busy_s * per_s,
             waiting=self.waiting,
             results=new,
             mean_latency_s=(sums.sum_s - last_latency_s) / new if new else math.nan,
         )
-        for one in self._fragments:
-            one.begun, one.arrived, one.busy_s = 0, 0.0, 0.0
+        for fragment in self._fragments:
+            fragment.begun, fragment.arrived, fragment.busy_s = 0, 0.0, 0.0
         self._node_busy_s[:] = 0.0
         self._arrived[:] = 0.0
         self._last = (self._now_s, sums.count, sums.sum_s)
@@ -227,9 +230,9 @@ class MicroBatches:
     def sink_latencies(self) -> dict[str, tuple[int, float]]:
         """For every fragment that nobody reads: rows of results, their batches' mean latency."""
         return {
-            operator.name: (round(one.rows_out), _mean(one.latency_s, one.results))
-            for operator, one in zip(self.network.operators, self._fragments, strict=True)
-            if not one.readers
+            operator.name: (round(batched.rows_out), _mean(batched.latency_s, batched.results))
+            for operator, batched in zip(self.network.operators, self._fragments, strict=True)
+            if not batched.readers
         }
 
     def suspend(self, operators: Sequence[int]) -> float:
@@ -391,8 +394,8 @@ def _shared(network: AbstractNetwork, fragments: Sequence[_Batched]) -> list[_Sh
 
 def _readers(network: AbstractNetwork, stream: str) -> tuple[int, ...]:
     """The numbers of the operators that read a stream."""
-    readers = {one.name for one in network.readers[stream]}
-    return tuple(at for at, one in enumerate(network.operators) if one.name in readers)
+    readers = {reader.name for reader in network.readers[stream]}
+    return tuple(at for at, operator in enumerate(network.operators) if operator.name in readers)
 
 
 def _mean(total: float, count: int) -> float:

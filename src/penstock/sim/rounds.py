@@ -30,7 +30,9 @@ class Rounds:
     @property
     def arrivals(self) -> Mapping[str, Arrivals]:
         """How the rounds come."""
-        names = [one.name for one in self.network.inputs[-len(self.owners) :] if len(self.owners)]
+        names = [
+            stream.name for stream in self.network.inputs[-len(self.owners) :] if len(self.owners)
+        ]
         return dict.fromkeys(names, Steady(1 / self.round_s, periodic=True))
 
     @property
@@ -50,13 +52,17 @@ def with_rounds(network: AbstractNetwork, round_s: float) -> Rounds:
     >>> found.owners.tolist(), found.network.operators[1].cost_s
     ([0], 0.5)
     """
-    busy = [(at, one) for at, one in enumerate(network.operators) if one.fixed_cpu > 0]
+    busy = [
+        (at, operator) for at, operator in enumerate(network.operators) if operator.fixed_cpu > 0
+    ]
     if not busy:
         return Rounds(network, np.zeros(0, dtype=np.int64), round_s)
-    names = [_MARK + one.name for _, one in busy]
+    names = [_MARK + operator.name for _, operator in busy]
     work = tuple(
-        AbstractOperator(f"{name}.", (name,), one.fixed_cpu * round_s, 0.0, unit=one.group)
-        for name, (_, one) in zip(names, busy, strict=True)
+        AbstractOperator(
+            f"{name}.", (name,), operator.fixed_cpu * round_s, 0.0, unit=operator.group
+        )
+        for name, (_, operator) in zip(names, busy, strict=True)
     )
     return Rounds(
         replace(

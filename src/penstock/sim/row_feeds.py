@@ -47,7 +47,7 @@ class ArrivingRows:
     ) -> None:
         network = AbstractNetwork(
             tuple(inputs),
-            tuple(AbstractOperator(f"{one.name}.", (one.name,), 0.0) for one in inputs),
+            tuple(AbstractOperator(f"{stream.name}.", (stream.name,), 0.0) for stream in inputs),
             (AbstractNode("counter"),),
         )
         self._counter = Simulation(network, arrivals, [0] * len(inputs), seed)

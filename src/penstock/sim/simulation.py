@@ -82,7 +82,7 @@ class Simulation:
         self._rounds = with_rounds(network, self.physics.round_s)
         laid_out = self._rounds.network
         given = [*_in_order(network, arrivals), *self._rounds.arrivals.values()]
-        recorded = sum(isinstance(one, Recorded) for one in given)
+        recorded = sum(isinstance(pattern, Recorded) for pattern in given)
         self._layout = layout_of(laid_out, recorded, _LOG_ROOM if log else 0)
         where = _checked(network, assignment)
         where = np.concatenate((where, where[self._rounds.owners]))
@@ -90,10 +90,10 @@ class Simulation:
         self._last_s = 0.0
         self._last_results = (0.0, 0.0)
         self._pieces: dict[int, Iterator[Floats]] = {}
-        for number, one in enumerate(given):
+        for number, pattern in enumerate(given):
             source = self._layout.sources + number * at.SOURCE_WORDS
-            if isinstance(one, Recorded):
-                self._pieces[source] = one.times()
+            if isinstance(pattern, Recorded):
+                self._pieces[source] = pattern.times()
             self._start(source)
         for number, first_s in enumerate(self._rounds.first_s.tolist()):
             slot = 2 * len(network.nodes) + len(network.inputs) + number
@@ -201,7 +201,9 @@ class Simulation:
 
     def suspend(self, operators: Sequence[int]) -> float:
         """Stops operators that are going to move together; gives how long that takes."""
-        state = sum(suspend(self._block, record) for one in operators for record in self._of(one))
+        state = sum(
+            suspend(self._block, record) for operator in operators for record in self._of(operator)
+        )
         return self.physics.hand_over.duration_s(len(operators), state)
 
     def resume(self, operator: int, node: int) -> None:
@@ -216,7 +218,7 @@ class Simulation:
     def _of(self, operator: int) -> list[int]:
         """The records of an operator: its own, and that of its rounds if it has any."""
         rounds = len(self.network.operators) + np.flatnonzero(self._rounds.owners == operator)
-        return [self._operator(one) for one in (operator, *rounds.tolist())]
+        return [self._operator(record) for record in (operator, *rounds.tolist())]
 
     def _with_rounds(self, by_operator: Floats) -> Floats:
         """What was measured of every operator, its rounds included."""
@@ -310,7 +312,7 @@ def _chained(parts: Sequence[Floats], rest: Iterator[Floats]) -> Iterator[Floats
 
 
 def _in_order(network: AbstractNetwork, arrivals: Mapping[str, Arrivals]) -> list[Arrivals]:
-    names = [one.name for one in network.inputs]
+    names = [stream.name for stream in network.inputs]
     missing = [name for name in names if name not in arrivals]
     if missing or len(arrivals) > len(names):
         raise InputError(

@@ -88,7 +88,7 @@ def compile_fragment(
 ) -> DataFrame:
     """The rows of the fragment's output that count, given those of its inputs that do."""
     frames = dict(inputs)
-    sinces = {name: one.since for name, one in fragment.beginning.inputs.items()}
+    sinces = {name: input_start.since for name, input_start in fragment.beginning.inputs.items()}
     for operator in fragment.operators:
         read = [sinces.get(input.stream, WHOLE) for input in operator.inputs]
         whole = frames | _whole_left(operator, frames, read)
@@ -312,8 +312,8 @@ def _python(operator: PythonOperator, rows: DataFrame) -> DataFrame:
         function = user_function(name, folder)
         for batch in batches:
             given = function(batch)
-            for one in [given] if isinstance(given, pa.RecordBatch) else given:
-                table = pa.Table.from_batches([one]).select(wanted.names).cast(wanted)
+            for made in [given] if isinstance(given, pa.RecordBatch) else given:
+                table = pa.Table.from_batches([made]).select(wanted.names).cast(wanted)
                 if event_time is not None and given_time is not None:
                     check_same_times(name, table[event_time], batch[given_time])
                 yield from table.to_batches()

@@ -40,7 +40,7 @@ class EarlierResults:
         folders = sorted({path.parent for path in self.batches})
         counts = {folder: sum(path.parent == folder for path in self.batches) for folder in folders}
         return [
-            *(f"--fresh removes {_counted(n, 'batch')} in {one}" for one, n in counts.items()),
+            *(f"--fresh removes {_counted(n, 'batch')} in {place}" for place, n in counts.items()),
             *(
                 f"--fresh removes {_counted(n, 'row')} of table {write.table} in "
                 f"{write.database.shown}"

@@ -32,7 +32,7 @@ def _packed(value: object) -> object:
         kind = "tuple" if isinstance(value, tuple) else "list"
         return [kind, *map(_packed, value)]
     if isinstance(value, Mapping):
-        return ["dict", *([_packed(key), _packed(one)] for key, one in value.items())]
+        return ["dict", *([_packed(key), _packed(item)] for key, item in value.items())]
     raise TypeError(f"a value of type {type(value).__name__} cannot be carried: {value!r}")
 
 
@@ -41,6 +41,6 @@ def _unpacked(value: Any) -> Any:
         return value
     kind, *items = value
     if kind == "dict":
-        return {_unpacked(key): _unpacked(one) for key, one in items}
+        return {_unpacked(key): _unpacked(item) for key, item in items}
     unpacked = map(_unpacked, items)
     return tuple(unpacked) if kind == "tuple" else list(unpacked)

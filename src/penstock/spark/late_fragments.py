@@ -69,7 +69,7 @@ class _Deciding:
         if beginning is None:
             beginning = self._decided(fragment)
             self._keep(fragment, beginning)
-        sinces = {name: one.since for name, one in beginning.inputs.items()}
+        sinces = {name: input_start.since for name, input_start in beginning.inputs.items()}
         output = streams_since(fragment.operators, sinces).get(fragment.output, WHOLE)
         self._sinces[fragment.output] = output
         return replace(fragment, beginning=beginning)
@@ -81,12 +81,12 @@ class _Deciding:
             if folder.has_begun:
                 raise RunError(f"the file {folder.path / _NAME} is missing", hint=RESTORE)
             return None
-        self.again |= {name: Reread.from_record(one) for name, one in record["again"].items()}
+        self.again |= {name: Reread.from_record(reread) for name, reread in record["again"].items()}
         return Beginning.from_record(record["beginning"])
 
     def _keep(self, fragment: Fragment, beginning: Beginning) -> None:
         mine = {begin.before for begin in beginning.inputs.values()}
-        again = {name: asdict(one) for name, one in self.again.items() if name in mine}
+        again = {name: asdict(reread) for name, reread in self.again.items() if name in mine}
         folder = self._state.fragment(fragment.name).path
         folder.mkdir(parents=True, exist_ok=True)
         write_record(folder / _NAME, {"beginning": beginning.to_record(), "again": again})

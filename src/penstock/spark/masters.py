@@ -43,13 +43,13 @@ def address_towards(master: str) -> str:
     if is_local(master):
         return _LOOPBACK
     problems = []
-    for one in master.removeprefix("spark://").split(","):
-        host, _, port = one.rpartition(":")
+    for address in master.removeprefix("spark://").split(","):
+        host, _, port = address.rpartition(":")
         try:
             with socket.create_connection((host, int(port)), _ANSWER_S) as connection:
                 return str(connection.getsockname()[0])
         except (OSError, OverflowError) as error:
-            problems.append(f"{one}: {getattr(error, 'strerror', None) or error}")
+            problems.append(f"{address}: {getattr(error, 'strerror', None) or error}")
     raise UnreachableError(
         f"no Spark master answers at {master} ({'; '.join(problems)})",
         hint="Is it running, and is this its address?",

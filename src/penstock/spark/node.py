@@ -359,7 +359,11 @@ class Node:
             # Readers see what gathers the parts; only there groups by key are of use.
             groups = None if is_part else running.network.groups(fragment.output)
             shape = running.network.shapes[fragment.output]
-            times = tuple(one.column for one in shape.times) if shape.watermarked else ()
+            times = (
+                tuple(time_column.column for time_column in shape.times)
+                if shape.watermarked
+                else ()
+            )
             sinks.append(ChannelSink(running.output, groups, times, may_go_back=is_part))
         return sinks
 
@@ -369,7 +373,11 @@ class Node:
         for stream in running.fragment.taps:
             writer = Writer(self._state.channel(stream), running.epoch, self._options.retained_rows)
             shape = running.network.shapes[stream]
-            times = tuple(one.column for one in shape.times) if shape.watermarked else ()
+            times = (
+                tuple(time_column.column for time_column in shape.times)
+                if shape.watermarked
+                else ()
+            )
             found[stream] = ChannelSink(writer, None, times)
         return found
 
@@ -380,8 +388,8 @@ class Node:
             sink = running.network.query(name).sink
             opened = None if sink is None else self._sink(running, name, life, sink)
             sinks += [] if opened is None else [opened]
-        for one in fragment.writes:
-            sinks.append(DatabaseSink(one, f"{one.name}-{life}", running.epoch))
+        for sql_write in fragment.writes:
+            sinks.append(DatabaseSink(sql_write, f"{sql_write.name}-{life}", running.epoch))
         return sinks
 
     def _sink(self, running: NativeRun, query: str, life: str, sink: Sink) -> BatchSink | None:
@@ -516,7 +524,10 @@ class Node:
 
     def intakes_spent_ms(self) -> dict[str, float]:
         """The processor time that each intake here has had."""
-        return {name: round(one.spent_ms, 1) for name, one in tuple(self._ingests.items())}
+        return {
+            name: round(ingest_thread.spent_ms, 1)
+            for name, ingest_thread in tuple(self._ingests.items())
+        }
 
     def reports(self, name: str) -> list[dict[str, object]]:
         """Spark's own reports of a fragment's latest batches; of light ones it makes none."""

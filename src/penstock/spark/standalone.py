@@ -148,7 +148,7 @@ class StandaloneCluster:
 
     def _remember(self, name: str, pid: int) -> None:
         known = {
-            one: [process.pid, process.create_time()] for one, process in self.running().items()
+            entry: [process.pid, process.create_time()] for entry, process in self.running().items()
         }
         with suppress(psutil.NoSuchProcess):
             known[name] = [pid, psutil.Process(pid).create_time()]

@@ -64,7 +64,11 @@ def _deviations(table: ResultTable) -> ResultTable:
         *(table.column(name) for name in ("level", "seed", "least_deviation", "algorithm")),
         strict=True,
     )
-    found += [("least", level, seed, one) for level, seed, one, name in least if name == "COR-GLB"]
+    found += [
+        ("least", level, seed, deviation)
+        for level, seed, deviation, name in least
+        if name == "COR-GLB"
+    ]
     return ResultTable(_DEVIATIONS, columns, tuple(found))
 
 

@@ -116,8 +116,8 @@ def _alternating(
 ) -> dict[str, Arrivals]:
     offsets = rng.uniform(0, setup.period_s, len(rates))
     return {
-        one.name: Alternating(float(rate), setup.ratio, setup.period_s, float(offset))
-        for one, rate, offset in zip(network.inputs, rates, offsets, strict=True)
+        stream.name: Alternating(float(rate), setup.ratio, setup.period_s, float(offset))
+        for stream, rate, offset in zip(network.inputs, rates, offsets, strict=True)
     }
 
 
@@ -126,10 +126,10 @@ def _bursting(
 ) -> dict[str, Arrivals]:
     """A few independent rhythms; the others are the opposite of one, or the same but shifted."""
     found: dict[str, Arrivals] = {}
-    for number, (one, rate) in enumerate(zip(network.inputs, rates, strict=True)):
+    for number, (stream, rate) in enumerate(zip(network.inputs, rates, strict=True)):
         rhythm, is_opposite = int(rng.integers(_RHYTHMS)), bool(rng.integers(2))
         shift_s = 0.0 if is_opposite else float(rng.uniform(0, 20))
-        found[one.name] = (
+        found[stream.name] = (
             OnOff(float(rate), rhythm=number)
             if number < _RHYTHMS
             else OnOff(float(rate), rhythm=rhythm, opposite=is_opposite, offset_s=shift_s)

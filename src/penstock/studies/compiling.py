@@ -126,8 +126,8 @@ def _join_sessions() -> None:
 def _join(keys: pa.Array) -> None:
     """Two batches a side, with rows out of order, so that runs are sorted, probed and merged."""
     at = pa.timestamp("us", "UTC")
-    rows = [pa.table({f"{one}_ts": pa.array([1, 0], at), f"{one}_k": keys}) for one in "lr"]
-    left, right = (MemoryBatches(one, [rows["lr".index(one)]] * 8, f"{one}_ts") for one in "lr")
+    rows = [pa.table({f"{side}_ts": pa.array([1, 0], at), f"{side}_k": keys}) for side in "lr"]
+    left, right = (MemoryBatches(side, [rows["lr".index(side)]] * 8, f"{side}_ts") for side in "lr")
     terms = JoinTerms(
         JoinSide(rows[0].schema, ("l_k",), "l_ts"),
         JoinSide(rows[1].schema, ("r_k",), "r_ts"),

@@ -108,7 +108,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     """The same input with one policy after the other: they share the machine."""
     lead_s, seconds = (0, 8) if quick else (_LEAD_S, 3 * _PERIOD_S)
     with tempfile.TemporaryDirectory(prefix="penstock-study-") as name, live_system(_NODES) as live:
-        folders = {one: Path(name) / one.replace(" ", "-") for one in SCENARIOS}
+        folders = {scenario: Path(name) / scenario.replace(" ", "-") for scenario in SCENARIOS}
         for scenario, folder in folders.items():
             folder.mkdir()
             for seed, (stream, known) in enumerate(rates(scenario, seconds).items()):

@@ -56,7 +56,9 @@ def write_packets(path: Path, rates_per_s: Sequence[int], seed: int) -> int:
     counts = np.array(rates_per_s, dtype=np.int64)
     feed = Packets(rate_per_s=counts.mean(), seconds=len(counts), hosts=_HOSTS, seed=seed)
     rows = feed.read(0, int(counts.sum()))
-    at_s = np.concatenate([at + np.arange(one) / max(1, one) for at, one in enumerate(counts)])
+    at_s = np.concatenate(
+        [at + np.arange(count) / max(1, count) for at, count in enumerate(counts)]
+    )
     times_us = int(rows["ts"][0].value) + (at_s[: rows.num_rows] * 1e6).astype(np.int64)
     column = pa.array(times_us).cast(rows.schema.field("ts").type)
     pq.write_table(rows.set_column(0, "ts", column), path, row_group_size=_ROW_GROUP)

@@ -81,7 +81,7 @@ class ResultTable:
         kept = [
             row
             for row in self.rows
-            if all(row[self.columns.index(name)] == one for name, one in wanted.items())
+            if all(row[self.columns.index(name)] == value for name, value in wanted.items())
         ]
         return ResultTable(self.name, self.columns, tuple(kept))
 

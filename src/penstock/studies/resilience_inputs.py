@@ -56,7 +56,7 @@ def measured(point: tuple[int, int]) -> list[dict[str, float | int | str | None]
 def _rows(table: ResultTable) -> list[Row]:
     rows = []
     for name in RIVALS:
-        means = [mean_by(table, "to_rod", inputs=one, algorithm=name) for one in INPUTS]
+        means = [mean_by(table, "to_rod", inputs=inputs, algorithm=name) for inputs in INPUTS]
         steps = np.array(means[1:]) / np.array(means[:-1])
         tail = np.log(means[1:])
         fit = np.polyfit(INPUTS[1:], tail, 1)

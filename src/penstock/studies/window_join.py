@@ -95,7 +95,7 @@ def _rate_rows(tables: dict[str, ResultTable]) -> list[Row]:
     steps = [later - earlier for earlier, later in pairwise(limits)]
     hardly_s = 0.05 * 600
     communication = [
-        at(table, "communication_s", rate_per_s=3_500, **one) for one in (tuned, plain)
+        at(table, "communication_s", rate_per_s=3_500, **setting) for setting in (tuned, plain)
     ]
     spread = [
         at(table, "most_communication_s", rate_per_s=rate, **tuned)

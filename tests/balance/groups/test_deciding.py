@@ -41,14 +41,22 @@ def _check(before: GroupOwners, decision: GroupDecision) -> None:
     after = decision.after
     assert len(after.owners) == len(before.owners)
     assert after.workers and set(after.owners) <= set(after.workers)
-    moved = Counter(one.group for one in decision.instructions if isinstance(one, GroupMove))
+    moved = Counter(
+        instruction.group
+        for instruction in decision.instructions
+        if isinstance(instruction, GroupMove)
+    )
     assert all(count == 1 for count in moved.values()), "a group moves once at most"
-    for one in decision.instructions:
-        if isinstance(one, GroupMove):
-            assert before.owners[one.group] == one.source != one.target
+    for instruction in decision.instructions:
+        if isinstance(instruction, GroupMove):
+            assert before.owners[instruction.group] == instruction.source != instruction.target
     changed = [at for at in range(len(before.owners)) if before.owners[at] != after.owners[at]]
     assert set(changed) == set(moved)
-    steps = [one for one in decision.instructions if not isinstance(one, GroupMove)]
+    steps = [
+        instruction
+        for instruction in decision.instructions
+        if not isinstance(instruction, GroupMove)
+    ]
     assert len(steps) <= 1, "the number of workers changes by one at most"
     assert abs(len(after.workers) - len(before.workers)) == len(steps)
 

@@ -82,7 +82,7 @@ class Explorer:
 
     def view(self, node: str, record: Ownership) -> LocalView:
         names = record.placed.on(node)
-        held = tuple(HeldOperator(one, self.sizes[one], record.epoch(one)) for one in names)
+        held = tuple(HeldOperator(name, self.sizes[name], record.epoch(name)) for name in names)
         return LocalView(size_of(names, self.sizes), held, record.placed.transfers(node))
 
     def explore(self, losses: int, doubles: int) -> int:

@@ -83,7 +83,8 @@ def test_accepting_only_up_to_the_target() -> None:
     heavier = replace(
         FIGURE_12,
         operators=tuple(
-            replace(one, size=41.0) if one.name == "k" else one for one in FIGURE_12.operators
+            replace(operator, size=41.0) if operator.name == "k" else operator
+            for operator in FIGURE_12.operators
         ),
     )
     said = _conversation(HierarchySettings(accept=Accept.TARGET), heavier)

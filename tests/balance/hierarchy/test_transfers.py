@@ -80,7 +80,9 @@ def test_after_any_sequence_of_transfers_every_operator_receives_its_inputs(
     network, rng = random_tree(seed, operators=9), np.random.default_rng(seed)
     placed, where = PlacedOperators(network, rule), dict(network.origins)
     for _ in range(30):
-        choices = [one for node in network.nodes.parents for one in placed.transfers(node)]
+        choices = [
+            transfer for node in network.nodes.parents for transfer in placed.transfers(node)
+        ]
         if not choices:
             break
         chosen = choices[rng.integers(len(choices))]
@@ -91,7 +93,7 @@ def test_after_any_sequence_of_transfers_every_operator_receives_its_inputs(
             and placed.find_misplaced(where.keys() - _sources(network)) is None
         )
     # What was kept from step to step is what one would find afresh.
-    kept = tuple(one for node in network.nodes.parents for one in placed.transfers(node))
+    kept = tuple(transfer for node in network.nodes.parents for transfer in placed.transfers(node))
     assert _moves(kept) == set(_tried(network, where, rule))
 
 

@@ -71,7 +71,9 @@ class Repeat:
             ingest.step()
         files = [file for manifest in self.channel.newer(0) for file in manifest.files]
         return [
-            n for one in files for n in pq.read_table(self.channel.data / one.name)["n"].to_pylist()
+            n
+            for file in files
+            for n in pq.read_table(self.channel.data / file.name)["n"].to_pylist()
         ]
 
     def told(self) -> int | None:

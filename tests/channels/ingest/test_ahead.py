@@ -84,7 +84,7 @@ def test_what_was_judged_stays_judged(tmp_path: Path, clock: list[float]) -> Non
     run(here.start())
     assert here.rows() == [0]
     assert here.reasons() == ["ahead"]
-    assert [one.arrived_s for one in here.manifests()] == [float(NOW_S)]
+    assert [manifest.arrived_s for manifest in here.manifests()] == [float(NOW_S)]
 
 
 def test_what_was_not_committed_is_judged_once(tmp_path: Path, clock: list[float]) -> None:

@@ -283,14 +283,14 @@ class TestLateAndMalformedRows:
         here.put("a.csv", "10,0", "9,1", "8,2")
         here.put("b.csv", "9,3", "30,4", "29,5")
         run(here.start())
-        assert [one.watermark_us for one in here.manifests()] == [8 * S, 28 * S]
+        assert [manifest.watermark_us for manifest in here.manifests()] == [8 * S, 28 * S]
 
     def test_without_a_lateness_nothing_is_late_and_nothing_promised(self, tmp_path: Path) -> None:
         here = place(tmp_path, lateness_us=None)
         here.put("a.csv", "10,0", "1,1")
         run(here.start())
         assert here.rows() == [0, 1]
-        assert [one.watermark_us for one in here.manifests()] == [None]
+        assert [manifest.watermark_us for manifest in here.manifests()] == [None]
 
     def test_a_file_of_nothing_but_rejects_is_taken_piece_by_piece(
         self, tmp_path: Path, small_commits: None

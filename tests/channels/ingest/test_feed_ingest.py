@@ -129,8 +129,8 @@ def test_rows_outside_of_the_calendar_are_set_aside(clock: list[float], tmp_path
         for path in sorted(place.letters.folder.glob("*.malformed-*.jsonl"))
         for line in path.read_text().splitlines()
     ]
-    assert {one["reason"] for one in letters} == {"ts is outside of the years 1 to 9999"}
-    shown = [json.loads(one["row"]) for one in letters]
+    assert {letter["reason"] for letter in letters} == {"ts is outside of the years 1 to 9999"}
+    shown = [json.loads(letter["row"]) for letter in letters]
     assert [one["n"] for one in shown] == [n for n, at in enumerate(TIMES_S) if at >= 35]
     assert shown[0]["ts"] == "+10000-01-01T00:00:05.000000Z"
 
@@ -162,7 +162,7 @@ def test_the_end_is_told_with_the_last_rows(clock: list[float], tmp_path: Path) 
     ingest.step()
     clock[0] += 100
     assert ingest.step() and ingest.is_finished and not ingest.step()
-    told = [(one.watermark_us, one.ended) for one in place.manifests()]
+    told = [(manifest.watermark_us, manifest.ended) for manifest in place.manifests()]
     assert told == [(10_000_000, False), (END_OF_TIME_US, True)]
     assert not place.start().step()
 
@@ -176,7 +176,7 @@ def test_batches_are_limited(
     clock[0] += 100
     while ingest.step():
         pass
-    assert [one.rows for one in place.manifests()] == [5, 5, 2]
+    assert [manifest.rows for manifest in place.manifests()] == [5, 5, 2]
 
 
 def test_slow_readers_hold_it_back(
@@ -208,10 +208,10 @@ def test_small_batches_are_gathered_while_readers_are_behind(
         clock[0] += 1
         now_s[0] += 0.4
         ingest.step()
-    assert [one.rows for one in place.manifests()] == [1, 1, 1, 3]
+    assert [manifest.rows for manifest in place.manifests()] == [1, 1, 1, 3]
     place.channel.advance("reader", 4)
     ingest.step()
-    assert [one.rows for one in place.manifests()] == [2]
+    assert [manifest.rows for manifest in place.manifests()] == [2]
 
 
 def test_an_idle_stream_s_time_moves_on(

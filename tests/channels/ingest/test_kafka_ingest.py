@@ -122,9 +122,11 @@ def test_each_record_once_in_turns_whatever_is_cut_and_killed(
         kept, late = expected(contents, block)
         assert here.rows() == kept
         letters = [json.loads(line) for line in here.set_aside()]
-        assert sorted(one["row"]["n"] for one in letters if one["reason"] == "late") == sorted(late)
+        assert sorted(
+            letter["row"]["n"] for letter in letters if letter["reason"] == "late"
+        ) == sorted(late)
         untimed = sum(at is None for content in contents for at in content)
-        assert sum(one["reason"] == "no event time" for one in letters) == untimed
+        assert sum(letter["reason"] == "no event time" for letter in letters) == untimed
         last = here.manifests()[-1]
         assert (last.ended, last.watermark_us) == (True, END_OF_TIME_US)
 
@@ -376,8 +378,8 @@ class TestPartitions:
         cluster.produce(here.topic, ["oops", '{"n": "many"}', "[1]", None, " "], 1)
         bring_in(here)
         letters = [json.loads(line) for line in here.set_aside()]
-        assert {one["file"] for one in letters} == {f"{here.topic}[1]"}
-        assert sorted(one["line"] for one in letters) == [1, 2, 3, 4, 5]
+        assert {letter["file"] for letter in letters} == {f"{here.topic}[1]"}
+        assert sorted(letter["line"] for letter in letters) == [1, 2, 3, 4, 5]
         assert here.letters.counts() == {"malformed": 5, "late": 0}
 
     @pytest.mark.parametrize("together", [1, 3, 1_000])

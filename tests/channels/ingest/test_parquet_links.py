@@ -44,7 +44,11 @@ class TestParquet:
         return path
 
     def is_linked(self, here: Place, path: Path) -> bool:
-        kept = [here.channel.data / file.name for one in here.manifests() for file in one.files]
+        kept = [
+            here.channel.data / file.name
+            for manifest in here.manifests()
+            for file in manifest.files
+        ]
         return any(one.samefile(path) for one in kept)
 
     def test_a_fitting_file_is_linked_and_outlives_its_original(self, tmp_path: Path) -> None:
@@ -55,7 +59,7 @@ class TestParquet:
         assert self.is_linked(here, path)
         path.unlink()
         assert here.rows() == [1, 2]
-        assert [one.watermark_us for one in here.manifests()] == [2 * S]
+        assert [manifest.watermark_us for manifest in here.manifests()] == [2 * S]
 
     def test_a_file_written_to_afterwards_is_refused(self, tmp_path: Path) -> None:
         here = self.place(tmp_path)

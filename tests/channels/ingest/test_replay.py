@@ -101,7 +101,7 @@ class TestIdling:
         return here
 
     def marks(self, here: Place) -> list[float]:
-        return [(one.watermark_us or 0) / S for one in here.manifests()]
+        return [(manifest.watermark_us or 0) / S for manifest in here.manifests()]
 
     def test_time_moves_on_after_the_timeout(self, tmp_path: Path, clock: Clock) -> None:
         here = self.idle(tmp_path, 2 * S, 10 * S)

@@ -26,15 +26,15 @@ def state(catalog: TroubledCatalog, name: str) -> str:
 
 
 def record(catalog: TroubledCatalog, name: str = "a") -> NodeRecord:
-    return next(one for one in catalog.nodes() if one.name == name)
+    return next(node for node in catalog.nodes() if node.name == name)
 
 
 def is_alive(catalog: TroubledCatalog, name: str = "a") -> bool:
-    return any(one.name == name and one.is_alive(time.time()) for one in catalog.nodes())
+    return any(node.name == name and node.is_alive(time.time()) for node in catalog.nodes())
 
 
 def alive_elsewhere(catalog: TroubledCatalog, name: str, for_s: float = 60.0) -> None:
     """Another process becomes the node, whoever was it before; nobody sees what it does."""
-    known = [one.incarnation for one in catalog.nodes() if one.name == name]
+    known = [node.incarnation for node in catalog.nodes() if node.name == name]
     lease = NodeRecord(name, 1, 1, "other", lease_until_s=time.time() + for_s)
     assert catalog.join(lease, known)

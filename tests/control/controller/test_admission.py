@@ -64,7 +64,7 @@ def test_what_runs_is_shared_and_recorded(busy: Controller, catalog: TroubledCat
     assert busy.system().units["same"].reads == ("sums",)
     graph = busy.graph("same")
     assert [one.fragment for one in graph.own] == ["same"]
-    assert [one.fragment for one in graph.others] == ["readings", "sums"]
+    assert [other.fragment for other in graph.others] == ["readings", "sums"]
     assert graph.sharing.shared[0].used_by == ["sums"]
 
 
@@ -116,5 +116,5 @@ def test_a_dropped_one_is_kept_for_who_shares_it(
     for unit in catalog.units():
         catalog.release(unit.name, unit.epoch)
     busy.drop("same", patience_s=5)
-    assert [one.name for one in catalog.submissions()] == ["base"]
+    assert [submission.name for submission in catalog.submissions()] == ["base"]
     assert [one.name for one in catalog.units()] == ["readings"]

@@ -141,7 +141,7 @@ def test_one_takes_the_place_of_another(ami: Controller, catalog: TroubledCatalo
     assert catalog.units() == before, "the old one goes on"
     ami.submit("ami", "yaml", AMI.replace("peaks", "tops"), ".", replace=True)
     assert {unit.name for unit in catalog.units()} == {"readings", "tops"}
-    assert [one.name for one in catalog.submissions()] == ["ami"]
+    assert [submission.name for submission in catalog.submissions()] == ["ami"]
 
 
 def test_what_others_read_is_not_replaced(ami: Controller, catalog: TroubledCatalog) -> None:

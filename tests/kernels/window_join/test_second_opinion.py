@@ -50,7 +50,7 @@ def kernel_counts(
     cache, offset, widest = RunCache(), JoinOffset(), 0
     counts: Counter[tuple[object, ...]] = Counter()
     for step in range(1, max(map(len, marks)) + 1):
-        stops = [min(step, len(one)) for one in marks]
+        stops = [min(step, len(mark)) for mark in marks]
         after = JoinOffset(
             *(
                 SideOffset(before.first, stop, mark[stop - 1])
@@ -121,7 +121,7 @@ def _log(name: str, prefix: str, columns: list[str]) -> pa.Table:
         )
     micros = pc.multiply(rows["ts"], pa.scalar(1_000_000, pa.decimal128(7))).cast(pa.int64())
     rows = rows.set_column(0, "ts", micros.cast(TS))
-    return rows.rename_columns([f"{prefix}_{one.rsplit('.', 1)[-1]}" for one in columns])
+    return rows.rename_columns([f"{prefix}_{column.rsplit('.', 1)[-1]}" for column in columns])
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="real recordings are not in ../shared/data")

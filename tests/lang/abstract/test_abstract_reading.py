@@ -60,7 +60,9 @@ def test_json_and_yaml_give_the_same_network() -> None:
     assert quick is not None
     assert quick.operators[1].is_varying and slow.operators[1].is_varying
     assert replace(quick, operators=slow.operators) == slow
-    assert [one.name for one in quick.operators] == [one.name for one in slow.operators]
+    assert [operator.name for operator in quick.operators] == [
+        operator.name for operator in slow.operators
+    ]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ readings = ps.stream("readings", source=ps.generate.meters(days=1), lateness="2 
 
 
 def names(*flows: Flow) -> list[str]:
-    return [one.name for one in ps.deployment(*flows).network.operators]
+    return [operator.name for operator in ps.deployment(*flows).network.operators]
 
 
 def test_steps_are_called_after_their_query() -> None:

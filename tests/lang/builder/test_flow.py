@@ -84,7 +84,7 @@ def test_with_columns_replaces_and_adds() -> None:
 def test_union() -> None:
     operator = last(readings.filter("kwh > 1").union(readings.filter("kwh < 0"), readings))
     assert isinstance(operator, Union)
-    assert [one.stream for one in operator.branches] == [
+    assert [branch.stream for branch in operator.branches] == [
         "result_filter",
         "result_filter_2",
         "readings",
@@ -141,7 +141,9 @@ def test_join_renames_and_drops() -> None:
         "ts", "home", "district", "kwh", "right_ts", "right_district", "right_kwh",
     )  # fmt: skip
     assert kinds(flow) == ["filter", "map", "join", "map"]
-    join = next(one for one in flow.network().operators if isinstance(one, WindowJoin))
+    join = next(
+        operator for operator in flow.network().operators if isinstance(operator, WindowJoin)
+    )
     assert join.bound == TimeBound(-duration_us("5 min"), duration_us("10 min"))
     assert join.equal == (("home", "right_home"),)
 
@@ -275,7 +277,7 @@ def test_sql() -> None:
     )
     network = heavy.filter("kwh > 9").named("heavy").network()
     assert network.producers["heavy"].kind == "filter"
-    assert {one.kind for one in network.operators} >= {"filter", "aggregate"}
+    assert {operator.kind for operator in network.operators} >= {"filter", "aggregate"}
     assert network.queries[0].text == ""
 
 

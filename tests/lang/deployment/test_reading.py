@@ -178,8 +178,8 @@ def test_tables(monkeypatch: pytest.MonkeyPatch) -> None:
           priced: SELECT r.home, t.price FROM readings r JOIN tariffs t ON r.district = t.area
         """)
     ).network
-    sized = next(one for one in network.operators if type(one) is TableJoin)
-    priced = next(one for one in network.operators if isinstance(one, SqlRead))
+    sized = next(operator for operator in network.operators if type(operator) is TableJoin)
+    priced = next(operator for operator in network.operators if isinstance(operator, SqlRead))
     assert (sized.table.path, sized.table.schema) == (
         FOLDER / "homes.csv",
         Schema.parse("id string, size int"),
@@ -273,7 +273,9 @@ def test_flagship() -> None:
         "suspicious",
         "network_peak",
     ]
-    aggregates = [one for one in deployment.network.operators if isinstance(one, Aggregate)]
+    aggregates = [
+        operator for operator in deployment.network.operators if isinstance(operator, Aggregate)
+    ]
     assert len(aggregates) == 3
     write = deployment.network.producers["district_load_write"]
     assert isinstance(write, SqlWrite)
@@ -406,8 +408,10 @@ def test_an_event_time_of_its_own(made: str, operators: list[str]) -> None:
     shape = network.shapes["made"]
     assert shape.watermarked
     assert shape.event_time == ("at" if "AS at" in made else "ts")
-    assert [one.name for one in network.operators if one.name.startswith("made")] == operators
-    (retime,) = (one for one in network.operators if isinstance(one, Retime))
+    assert [
+        operator.name for operator in network.operators if operator.name.startswith("made")
+    ] == operators
+    (retime,) = (operator for operator in network.operators if isinstance(operator, Retime))
     assert retime.lateness_us == 2_000_000
     assert "s" in network.judged and "made" in network.judged
     # It ends in a channel, whoever reads it.

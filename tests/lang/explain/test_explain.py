@@ -147,7 +147,7 @@ def test_dict() -> None:
             "on": None,
         }
     ]
-    by_name = {one["name"]: one for one in operators}
+    by_name = {operator["name"]: operator for operator in operators}
     assert by_name["level"]["estimate"] == {
         "cost_us": 0.5,
         "rate_per_s": None,

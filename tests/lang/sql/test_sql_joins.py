@@ -13,7 +13,7 @@ HOUR = 3_600_000_000
 
 
 def join_of(text: str) -> WindowJoin:
-    return next(one for one in operators(text) if isinstance(one, WindowJoin))
+    return next(operator for operator in operators(text) if isinstance(operator, WindowJoin))
 
 
 def test_suspicious_homes() -> None:
@@ -39,7 +39,9 @@ def test_suspicious_homes() -> None:
             inner on district = right_district, right in left +0 seconds .. +6 hours
         suspicious = map(suspicious_join) home, kwh, `right_kwh` AS district_kwh
         """)
-    (join,) = (one for one in operators(text, "s", catalog) if isinstance(one, WindowJoin))
+    (join,) = (
+        operator for operator in operators(text, "s", catalog) if isinstance(operator, WindowJoin)
+    )
     assert str(join.condition).count("right_kwh") == 1
 
 
@@ -147,7 +149,7 @@ def test_three_streams_may_all_be_bound_to_the_first() -> None:
         JOIN readings b ON a.home = b.home AND b.ts BETWEEN a.ts AND a.ts + INTERVAL 1 HOUR
         JOIN bids c ON c.url = a.home AND c.ts BETWEEN a.ts AND a.ts + INTERVAL 2 HOURS
     """
-    first, second = [one for one in operators(text) if isinstance(one, WindowJoin)]
+    first, second = [operator for operator in operators(text) if isinstance(operator, WindowJoin)]
     assert first.output.event_time == "right_ts"  # b's, so a is up to an hour before it
     assert second.bound == TimeBound(-HOUR, 2 * HOUR)
     assert second.condition is not None and "right_ts_2" in str(second.condition)
@@ -208,4 +210,10 @@ def test_tables_and_streams_mix() -> None:
         JOIN districts d ON r.district = d.district
         JOIN bids b ON b.url = d.city AND b.ts = r.ts
     """
-    assert [one.kind for one in operators(text)] == ["table_join", "map", "map", "join", "map"]
+    assert [operator.kind for operator in operators(text)] == [
+        "table_join",
+        "map",
+        "map",
+        "join",
+        "map",
+    ]

@@ -77,7 +77,7 @@ def test_graph(name: str) -> None:
     ],
 )
 def test_kinds(name: str, kinds: list[str]) -> None:
-    assert [one.kind for one in operators(QUERIES[name], name)] == kinds
+    assert [operator.kind for operator in operators(QUERIES[name], name)] == kinds
 
 
 @pytest.mark.parametrize("name", QUERIES)

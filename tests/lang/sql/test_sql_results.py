@@ -34,7 +34,7 @@ def as_query(operator: Operator) -> str:
             items = ", ".join(f"{expression(one)} AS {name}" for name, one in columns)
             return f"SELECT {items} FROM {input.stream}"
         case Union(branches=branches):
-            return " UNION ALL ".join(f"SELECT * FROM {one.stream}" for one in branches)
+            return " UNION ALL ".join(f"SELECT * FROM {branch.stream}" for branch in branches)
         case WindowJoin():
             return _as_join(operator)
         case TableJoin(input=input, equal=equal, columns=columns, table=table, join=join):

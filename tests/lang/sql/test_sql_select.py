@@ -112,7 +112,10 @@ def test_unions_are_flat() -> None:
 
 def test_names_avoid_those_of_the_catalog() -> None:
     catalog = KnownNames({**CATALOG.shapes, "q_filter": CATALOG.shapes["readings"]})
-    names = [one.name for one in operators("SELECT home FROM readings WHERE kwh > 1", "q", catalog)]
+    names = [
+        operator.name
+        for operator in operators("SELECT home FROM readings WHERE kwh > 1", "q", catalog)
+    ]
     assert names == ["q_filter_2", "q"]
 
 

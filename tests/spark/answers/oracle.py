@@ -72,7 +72,9 @@ def deployed(text: str, folder: Path) -> Network:
 
 def in_memory(network: Network) -> Network:
     """The network with the result of every query kept in memory."""
-    writes = {one.name: one for one in network.operators if isinstance(one, SqlWrite)}
+    writes = {
+        operator.name: operator for operator in network.operators if isinstance(operator, SqlWrite)
+    }
 
     def kept(query: Query) -> Query:
         write = writes.get(query.stream)
@@ -81,7 +83,7 @@ def in_memory(network: Network) -> Network:
 
     return replace(
         network,
-        operators=tuple(one for one in network.operators if one.name not in writes),
+        operators=tuple(operator for operator in network.operators if operator.name not in writes),
         queries=tuple(map(kept, network.queries)),
     )
 

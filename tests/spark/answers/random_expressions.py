@@ -38,13 +38,15 @@ class Expression:
         """The expression as Penstock's SQL; ``named`` says how a column is called."""
         if self.operation is None:
             return named(self.column) if self.column else self.constant
-        return self.operation.penstock.format(*(one.penstock(named) for one in self.operands))
+        return self.operation.penstock.format(
+            *(operand.penstock(named) for operand in self.operands)
+        )
 
     def duck(self, named: Named = str) -> str:
         """The expression as DuckDB's SQL."""
         if self.operation is None:
             return named(self.column) if self.column else self.constant
-        return self.operation.duck.format(*(one.duck(named) for one in self.operands))
+        return self.operation.duck.format(*(operand.duck(named) for operand in self.operands))
 
 
 def _op(gives: str, takes: str, penstock: str, duck: str = "") -> Operation:

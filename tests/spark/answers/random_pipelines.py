@@ -163,7 +163,9 @@ def _part(random: Random, name: str, source: Part, others: list[Part]) -> Part:
     if kind == "enrich" and "k" in source.columns and not set(TABLE) & set(source.columns):
         columns = {**source.columns, **TABLE}
         return Enriched(name, columns, source, random.choice(("", "LEFT ")))
-    alike = [one for one in others if list(one.columns.items()) == list(source.columns.items())]
+    alike = [
+        other for other in others if list(other.columns.items()) == list(source.columns.items())
+    ]
     if kind == "union" and alike:
         return United(name, source.columns, (source, random.choice(alike)))
     return _selected(random, name, source)

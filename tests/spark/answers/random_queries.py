@@ -42,13 +42,13 @@ def _penstock(part: Part) -> str:
             return text + (f"WHERE {where.penstock()}" if where else "")
         case United(columns=columns, branches=branches):
             names = ", ".join(columns)
-            return " UNION ALL ".join(f"SELECT {names} FROM {one.name}\n" for one in branches)
+            return " UNION ALL ".join(f"SELECT {names} FROM {branch.name}\n" for branch in branches)
         case Grouped():
             return _penstock_grouped(part)
         case Paired():
             return _penstock_paired(part)
         case Enriched(source=source, kind=kind):
-            own = ", ".join(f"s.{one}" for one in source.columns)
+            own = ", ".join(f"s.{column}" for column in source.columns)
             join = f"FROM {source.name} AS s {kind}JOIN labels ON s.k = labels.key"
             return f"SELECT {own}, labels.label, labels.weight {join}"
     raise TypeError(part)
@@ -65,7 +65,7 @@ def _penstock_grouped(part: Grouped) -> str:
         f"{one.penstock.format(value.penstock() if value else '')} AS {name}"
         for name, (one, value) in part.aggregates.items()
     ]
-    written = ", ".join(f"'{one} microseconds'" for one in lengths)
+    written = ", ".join(f"'{length} microseconds'" for length in lengths)
     group = [*(key.penstock() for key in part.keys.values()), f"{function}(ts, {written})"]
     text = f"SELECT {', '.join(items)} FROM {part.source.name}\nGROUP BY {', '.join(group)}"
     return text + (f" HAVING {part.having.penstock()}" if part.having else "")
@@ -74,7 +74,9 @@ def _penstock_grouped(part: Grouped) -> str:
 def _penstock_paired(part: Paired) -> str:
     items = [f"{part.time_of}.ts AS ts"]
     for mark, side in (("l", part.left), ("r", part.right)):
-        items += [f"{mark}.{one} AS {mark}_{one}" for one in side.columns if one != "ts"]
+        items += [
+            f"{mark}.{column} AS {mark}_{column}" for column in side.columns if column != "ts"
+        ]
     low, high = (_interval(one) for one in (part.lower_us, part.upper_us))
     bounds = (
         f"r.ts BETWEEN l.ts + {low} AND l.ts + {high}",
@@ -82,7 +84,7 @@ def _penstock_paired(part: Paired) -> str:
         f"r.ts - l.ts >= {low} AND r.ts - l.ts < {high}",
         f"l.ts <= r.ts - {low} AND l.ts + {high} >= r.ts",
     )
-    on = [f"l.{one} = r.{one}" for one in part.keys]
+    on = [f"l.{key} = r.{key}" for key in part.keys]
     on.append("r.ts = l.ts" if part.lower_us == part.upper_us else bounds[part.form])
     on += [part.also] if part.also else []
     join = f"{part.left.name} AS l {part.kind}JOIN {part.right.name} AS r ON {' AND '.join(on)}"
@@ -102,13 +104,13 @@ def _duck(part: Part) -> str:
             )
         case United(columns=columns, branches=branches):
             names = ", ".join(columns)
-            return " UNION ALL ".join(f"(SELECT {names} FROM {one.name})" for one in branches)
+            return " UNION ALL ".join(f"(SELECT {names} FROM {branch.name})" for branch in branches)
         case Grouped():
             return _duck_grouped(part)
         case Paired():
             return _duck_paired(part)
         case Enriched(source=source, kind=kind):
-            own = ", ".join(f"s.{one}" for one in source.columns)
+            own = ", ".join(f"s.{column}" for column in source.columns)
             return (
                 f"SELECT {own}, label, weight FROM {source.name} s {kind}JOIN labels ON key = s.k"
             )
@@ -157,11 +159,13 @@ def _sessions(part: Grouped, keys: list[str]) -> str:
 def _duck_paired(part: Paired) -> str:
     items = [f"{part.time_of}.ts AS ts"]
     for mark, side in (("l", part.left), ("r", part.right)):
-        items += [f"{mark}.{one} AS {mark}_{one}" for one in side.columns if one != "ts"]
+        items += [
+            f"{mark}.{column} AS {mark}_{column}" for column in side.columns if column != "ts"
+        ]
     lower = part.lower_us + (part.form == 1)
     upper = part.upper_us - (part.form == 2)
     on = [f"epoch_us(r.ts) - epoch_us(l.ts) BETWEEN {lower} AND {upper}"]
-    on += [f"l.{one} = r.{one}" for one in part.keys]
+    on += [f"l.{key} = r.{key}" for key in part.keys]
     on += [part.also] if part.also else []
     join = f"{part.left.name} l {part.kind}JOIN {part.right.name} r ON {' AND '.join(on)}"
     return f"SELECT {', '.join(items)} FROM {join}"

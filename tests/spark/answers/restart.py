@@ -95,7 +95,7 @@ def prepare(folder: Path) -> tuple[Network, Oracle]:
         some = f"(SELECT * FROM visits LIMIT 270 OFFSET {part * 270})"
         oracle.execute(f"COPY {some} TO '{folder}/visits/{part}.csv' (HEADER)")
     network = deployment(folder)
-    generated = [one for one in network.streams if one.name == "readings"]
+    generated = [stream for stream in network.streams if stream.name == "readings"]
     oracle.generated(Network(tuple(generated), ()))
     return network, oracle
 

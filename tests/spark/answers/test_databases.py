@@ -110,7 +110,9 @@ def read_as(value: Any, type: pa.DataType) -> object:
 def test_a_batch_offered_twice_is_written_once(session: SparkSession, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/twice.db"
     network = parse_deployment(DEPLOYMENT.format(url=url), "base.yaml", tmp_path).network
-    (write,) = [one for one in network.operators if one.name == "district_load_write"]
+    (write,) = [
+        operator for operator in network.operators if operator.name == "district_load_write"
+    ]
     rows = session.createDataFrame(
         [("d01", None, 1.5), ("d02", None, 2.5)], "district string, at timestamp, kwh double"
     )

@@ -91,8 +91,8 @@ def network() -> Network:
     for name, (disorder, lateness_s) in DISORDER.items():
         whole = with_options(whole, name, disorder=disorder, **EVENTS)
         streams = (
-            replace(one, lateness_us=lateness_s * 1_000_000) if one.name == name else one
-            for one in whole.streams
+            replace(stream, lateness_us=lateness_s * 1_000_000) if stream.name == name else stream
+            for stream in whole.streams
         )
         whole = replace(whole, streams=tuple(streams))
     return whole

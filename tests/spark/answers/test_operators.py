@@ -136,8 +136,8 @@ def oracle() -> Oracle:
         "CREATE TABLE kinds AS FROM (VALUES (1, 'good'), (3, 'bad'), (3, 'ugly')) t(g, kind)"
     )
     for table, values in (("names", NAMES), ("prices", PRICES)):
-        for one in values:
-            shown = ", ".join("NULL" if part is None else repr(part) for part in one)
+        for value in values:
+            shown = ", ".join("NULL" if part is None else repr(part) for part in value)
             made.execute(f"INSERT INTO {table} VALUES ({shown})")
     return made
 
@@ -180,7 +180,7 @@ def test_answer(query: str, outcome: Outcome, oracle: Oracle) -> None:
 def test_rows_that_cannot_be_read_are_set_aside(outcome: Outcome, folder: Path) -> None:
     assert outcome.set_aside["rows"]["malformed"] == len(MALFORMED)
     letters = (folder / "state" / "dead_letters" / "rows").glob("*.malformed-*.jsonl")
-    kept = [json.loads(line) for one in letters for line in one.read_text().splitlines()]
+    kept = [json.loads(line) for letter in letters for line in letter.read_text().splitlines()]
     lines = (folder / "rows.csv").read_text().splitlines()
     assert sorted(one["line"] for one in kept) == [
         at for at, line in enumerate(lines, 1) if line in MALFORMED
@@ -193,7 +193,9 @@ def test_rows_that_cannot_be_read_are_set_aside(outcome: Outcome, folder: Path) 
 def test_rows_that_come_late_are_set_aside(outcome: Outcome, oracle: Oracle, folder: Path) -> None:
     assert outcome.late("rows") == oracle.late["rows"] > 0
     letters = (folder / "state" / "dead_letters" / "rows").glob("*.late-*.jsonl")
-    kept = [json.loads(line)["row"] for one in letters for line in one.read_text().splitlines()]
+    kept = [
+        json.loads(line)["row"] for letter in letters for line in letter.read_text().splitlines()
+    ]
     late = oracle.rows(
         "SELECT v, ts FROM rows_arrivals WHERE arrival NOT IN (SELECT arrival FROM rows)"
     )

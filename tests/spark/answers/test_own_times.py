@@ -97,7 +97,7 @@ def oracle(tmp_path: Path) -> Oracle:
         for ms in rows["ms"].to_pylist()
     ]
     timed = rows.append_column("moment", pa.array(times, pa.timestamp("us")))
-    later = [None if one is None else one + timedelta(hours=1) for one in times]
+    later = [None if time is None else time + timedelta(hours=1) for time in times]
     made = Oracle()
     kept = timed.filter(pa.array([v != 7 for v in rows["v"].to_pylist()]))
     made.arrivals("clean", kept, "moment", LATENESS_US)

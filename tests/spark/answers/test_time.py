@@ -251,17 +251,18 @@ def test_times_at_the_ends_of_the_calendar_reach_every_sink(
     session: SparkSession, tmp_path: Path
 ) -> None:
     ends = ("0001-01-01T00:00:00.000001Z", "1969-12-31T23:59:59.999999Z", "9999-12-31T23:59:59.5Z")
-    moments = [datetime.fromisoformat(one) for one in ends]
-    write_moments([(one, "a") for one in moments], tmp_path / "rows.json")
+    moments = [datetime.fromisoformat(end) for end in ends]
+    write_moments([(moment, "a") for moment in moments], tmp_path / "rows.json")
     text = ENDS.replace("{ends}", " ".join(WINDOW_ENDS.split()))
     network = parse_deployment(text, "ends.yaml", tmp_path).network
-    kept = {one.name: one for one in in_memory(network).queries}
+    kept = {query.name: query for query in in_memory(network).queries}
     mixed = [
-        kept[one.name] if one.name in ("computed", "latest") else one for one in network.queries
+        kept[query.name] if query.name in ("computed", "latest") else query
+        for query in network.queries
     ]
     outcome = run(session, replace(network, queries=tuple(mixed)), tmp_path / "state")
     day, v = timedelta(days=1), [datetime(1970, 1, 1) + timedelta(seconds=one) for one in range(3)]
-    plain = [one.replace(tzinfo=None) for one in moments]
+    plain = [moment.replace(tzinfo=None) for moment in moments]
     nothing = (None, None)
     expected = [
         (0, plain[0] + day, None, v[0], *nothing, v[0]),
@@ -292,7 +293,9 @@ def test_times_at_the_ends_of_the_calendar_reach_every_sink(
         for path in (tmp_path / "json").glob("*/*.json")
         for line in path.read_text().splitlines()
     ]
-    assert sorted(f"{one['until']},{one['first']},{one['n']}" for one in records) == sorted(lines)
+    assert sorted(
+        f"{record['until']},{record['first']},{record['n']}" for record in records
+    ) == sorted(lines)
     with sqlite3.connect(tmp_path / "ends.db") as database:
         stored = database.execute("SELECT until, first, n FROM ends ORDER BY first").fetchall()
     assert stored == [

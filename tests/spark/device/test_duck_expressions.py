@@ -98,7 +98,10 @@ def _alike(ours: object, theirs: object) -> bool:
 
 def _check(session: SparkSession, expressions: list[Expression], rows: pa.Table) -> None:
     frame = session.createDataFrame(rows, spark_ddl(SCHEMA))
-    texts = [in_calendar(to_sql(one, SCHEMA), type_of(one, SCHEMA)) for one in expressions]
+    texts = [
+        in_calendar(to_sql(expression, SCHEMA), type_of(expression, SCHEMA))
+        for expression in expressions
+    ]
     theirs = frame.selectExpr(*(f"{text} AS e{at}" for at, text in enumerate(texts))).toArrow()
     ours = _shipped(expressions, rows)
     failures = []
@@ -135,7 +138,7 @@ def _call(function: str, arguments: tuple[Expression, ...]) -> Call | None:
     call = Call(function, arguments)
     if function.startswith("unix_") and _reads_day(arguments[0]):
         return None  # Spark has it for timestamps only.
-    reads = any(isinstance(one, Column) for one in arguments)
+    reads = any(isinstance(argument, Column) for argument in arguments)
     return call if reads and _fits(call) else None
 
 
@@ -150,7 +153,7 @@ def test_every_function_gives_what_spark_gives(session: SparkSession) -> None:
 
 def test_every_cast_gives_what_spark_gives(session: SparkSession) -> None:
     casts = [Cast(Column(name), type) for name in _VALUES for type in DataType]
-    known = [one for one in casts if _fits(one) and _is_exact(one)]
+    known = [cast for cast in casts if _fits(cast) and _is_exact(cast)]
     assert len(known) > 40
     _check(session, known, _rows(Random(2)))
 

@@ -43,7 +43,7 @@ def test_a_query_starts_no_process_for_its_files(
             query.stop()
 
     commands = _commands(java, tmp_path, three_batches)
-    assert not [one for one in commands if str(checkpoint) in one]
+    assert not [command for command in commands if str(checkpoint) in command]
     assert list(checkpoint.glob("state/0/0/*.delta"))
 
 

@@ -164,7 +164,7 @@ def test_tasks_share_the_bytes_in_order(sizes: list[int], tasks: int, smallest: 
         shared = channel_reader._shared_out(files, tasks)
     assert len(shared) <= tasks
     read = [(one.path, byte) for task in shared for one in task for byte in _bytes(one)]
-    assert read == [(one.path, byte) for one in files for byte in _bytes(one)]
+    assert read == [(file.path, byte) for file in files for byte in _bytes(file)]
     share = max(smallest, -(-sum(sizes) // tasks))
     assert all(sum(one.length for one in task) <= share + smallest for task in shared)
 

@@ -90,11 +90,11 @@ def improve(world: PairsWorld, theta: float) -> None:
         if correlation(world.total(i), world.total(j)) > old_rho:
             x[i], x[j] = world.total(i), world.total(j)
             for k in range(n):
-                for one in (i, j):
+                for member in (i, j):
                     if k not in (i, j):
-                        pair = (min(one, k), max(one, k))
+                        pair = (min(member, k), max(member, k))
                         waiting.pop(pair, None)
-                        rho = correlation(x[one], x[k])
+                        rho = correlation(x[member], x[k])
                         if rho < theta:
                             waiting[pair] = rho
         else:

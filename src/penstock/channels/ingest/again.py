@@ -64,14 +64,14 @@ def check_rereadable(stream: Stream, folder: Path, again: Reread) -> None:
         )
     if isinstance(stream.source, GeneratorSource):
         return
-    missing = [one.name for one in _files(stream, folder, again) if not one.path.is_file()]
+    missing = [file.name for file in _files(stream, folder, again) if not file.path.is_file()]
     if missing:
         raise InputError(
             f"{stream.name} cannot be read again from its start: {listed(missing[:3])} "
             f"{'is' if len(missing) == 1 else 'are'} gone",
             hint=_START_WITH,
         )
-    changed = [one.name for one in _files(stream, folder, again) if one.has_changed]
+    changed = [file.name for file in _files(stream, folder, again) if file.has_changed]
     if changed:
         raise InputError(
             f"{stream.name} cannot be read again from its start: {listed(changed[:3])} "
@@ -167,7 +167,7 @@ class Rereading(StepwiseIngest):
     def _cut(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
         """The chunks, cut where the time moved on by itself."""
         for file, row, rows in chunks:
-            stops = sorted(at for one, at, _ in self._again.jumps if one == file)
+            stops = sorted(at for name, at, _ in self._again.jumps if name == file)
             inside = [at - row for at in stops if 0 < at - row < rows.num_rows]
             edges = [0, *inside, rows.num_rows]
             for low, high in pairwise(edges):

@@ -67,7 +67,7 @@ class InOrder(Reached):
 
     def __post_init__(self) -> None:
         # Read back from a manifest they are lists.
-        object.__setattr__(self, "jumps", tuple(tuple(one) for one in self.jumps))
+        object.__setattr__(self, "jumps", tuple(tuple(jump) for jump in self.jumps))
         object.__setattr__(self, "idle", None if self.idle is None else tuple(self.idle))
 
     @property
@@ -213,10 +213,10 @@ class Entrance:
         """Commits the rows that count as the next batch, in this order; the progress after it."""
         self.forget_attempts()
         self._set_aside(judged, rejects, arrived_s)
-        kept = pa.concat_tables([one.kept for one in judged])
+        kept = pa.concat_tables([judged_rows.kept for judged_rows in judged])
         progress = replace(progress, admitted=progress.admitted + kept.num_rows)
         self.record(write_files(kept, self.writer, self.sequence), progress, ended, arrived_s)
-        if not all(one.is_empty for one in judged):
+        if not all(judged_rows.is_empty for judged_rows in judged):
             self._last_rows_s = time.monotonic()
         return progress
 
@@ -224,11 +224,17 @@ class Entrance:
         self, judged: Sequence[JudgedRows], rejects: Iterable[Reject], arrived_s: float
     ) -> None:
         letters, part = self._letters, f"ingest-{self.sequence:010d}"
-        letters.put_rejects(part, [*rejects, *(bad for one in judged for bad in one.outside)])
-        letters.put_ahead(part, _together(one.ahead for one in judged), int(arrived_s * 1e6))
-        after_us = [us for one in judged for us in one.sifted.late_after_us]
-        letters.put_late(part, _together(one.sifted.late for one in judged), after_us)
-        letters.put_untimed(part, _together(one.sifted.untimed for one in judged))
+        letters.put_rejects(
+            part, [*rejects, *(bad for judged_rows in judged for bad in judged_rows.outside)]
+        )
+        letters.put_ahead(
+            part, _together(judged_rows.ahead for judged_rows in judged), int(arrived_s * 1e6)
+        )
+        after_us = [us for judged_rows in judged for us in judged_rows.sifted.late_after_us]
+        letters.put_late(
+            part, _together(judged_rows.sifted.late for judged_rows in judged), after_us
+        )
+        letters.put_untimed(part, _together(judged_rows.sifted.untimed for judged_rows in judged))
 
     def forget_attempts(self) -> None:
         """Drops what an attempt at the next batch by an earlier process may have set aside."""

@@ -207,8 +207,8 @@ class FileIngest(StepwiseIngest):
                 f"stream {self._stream.name} reads from {folder}, and there is no such directory",
                 hint="Make it, or correct the path.",
             ) from None
-        new = (one for one in names if one not in self._taken and _is_whole(one, pattern))
-        return sorted(one for one in new if (folder / one).is_file())
+        new = (name for name in names if name not in self._taken and _is_whole(name, pattern))
+        return sorted(name for name in new if (folder / name).is_file())
 
     def _due(self, rows: pa.Table) -> int:
         """How many of these rows a replay has come to by now."""

@@ -39,7 +39,7 @@ def read_blocks(
     waiting: dict[int, deque[Span]] = {}
     for turn in turns:
         waiting.setdefault(turn.partition, deque()).append(turn)
-    spans = [Span(one, due[0].start, due[-1].stop) for one, due in waiting.items()]
+    spans = [Span(partition, due[0].start, due[-1].stop) for partition, due in waiting.items()]
     gathered: dict[int, list[Message]] = {span.partition: [] for span in spans}
     decoding = _Decoding(source.topic, form)
 

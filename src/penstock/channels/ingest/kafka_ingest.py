@@ -79,15 +79,27 @@ class KafkaProgress(Reached):
         """The progress with all partitions there are: new ones begin where they begin."""
         if self.until is not None:
             return self
-        new = {one: held.low for one, held in marks.items() if one not in self.offsets}
+        new = {
+            partition: held.low
+            for partition, held in marks.items()
+            if partition not in self.offsets
+        }
         is_first = not self.offsets
-        ends = {one: held.high for one, held in marks.items()} if is_first and finished else None
+        ends = (
+            {partition: held.high for partition, held in marks.items()}
+            if is_first and finished
+            else None
+        )
         return replace(self, offsets={**self.offsets, **new}, until=ends)
 
     def unread(self, marks: Mapping[int, Marks]) -> list[Span]:
         """What there is to be read of every partition."""
-        ends = self.until or {one: marks[one].high for one in self.offsets}
-        return [Span(one, at, ends[one]) for one, at in self.offsets.items() if at < ends[one]]
+        ends = self.until or {partition: marks[partition].high for partition in self.offsets}
+        return [
+            Span(partition, at, ends[partition])
+            for partition, at in self.offsets.items()
+            if at < ends[partition]
+        ]
 
 
 class KafkaIngest(StepwiseIngest):
@@ -187,7 +199,9 @@ class KafkaIngest(StepwiseIngest):
         }
         quiet = silent.union(progress.quiet)
         awaited = [
-            one for one in progress.offsets if one not in quiet and not progress.is_done(one)
+            offset
+            for offset in progress.offsets
+            if offset not in quiet and not progress.is_done(offset)
         ]
         high_us = stream_time_us(progress.partitions_us, awaited, progress.high_water_us)
         return replace(progress, quiet=tuple(sorted(quiet)), high_water_us=high_us)

@@ -29,7 +29,9 @@ def fits(path: Path, schema: Schema) -> bool:
     except (OSError, pa.ArrowException):
         return False
     wanted = arrow_schema(schema)
-    return 0 < rows <= _ROWS_AT_MOST and all(there.get(one.name) == one.type for one in wanted)
+    return 0 < rows <= _ROWS_AT_MOST and all(
+        there.get(column.name) == column.type for column in wanted
+    )
 
 
 def times(path: Path, schema: Schema, event_time: str | None) -> pa.Table | None:
@@ -40,7 +42,7 @@ def times(path: Path, schema: Schema, event_time: str | None) -> pa.Table | None
     """
     kept = [] if event_time is None else [event_time]
     names = list(schema.names)
-    in_time = [one.name for one in schema if one.type in (DataType.TIMESTAMP, DataType.DATE)]
+    in_time = [field.name for field in schema if field.type in (DataType.TIMESTAMP, DataType.DATE)]
     try:
         with path.open("rb") as raw, pq.ParquetFile(raw) as file:
             parts = []

@@ -75,7 +75,7 @@ def _parsed(lines: list[str], path: Path) -> tuple[list[str], Marks]:
             hint="Restore the file from a backup, or start afresh with --fresh.",
         ) from None
     # Lists of former versions hold names alone.
-    pairs = [one if isinstance(one, list) else (str(one), None) for one in entries]
+    pairs = [entry if isinstance(entry, list) else (str(entry), None) for entry in entries]
     return [name for name, _ in pairs], {name: tuple(mark) for name, mark in pairs if mark}
 
 

@@ -84,7 +84,7 @@ class PartPlace:
         for target, epoch in sorted({(owners.owners[g], owners.epochs[g]) for g in leaving}):
             chosen = [g for g in leaving if (owners.owners[g], owners.epochs[g]) == (target, epoch)]
             stay, given = place.cohorts.give(chosen)
-            found += [GroupRelease(epoch, self.number, target, one, now_s) for one in given]
+            found += [GroupRelease(epoch, self.number, target, cohort, now_s) for cohort in given]
             place = replace(place, cohorts=stay, epochs=_raised(place.epochs, chosen, epoch))
         return replace(place, held=tuple(found))
 

@@ -58,11 +58,11 @@ class JoinPart:
                 f"which it does not own",
                 hint=f"It owns {listed(map(str, sorted(self.groups)))}.",
             )
-        stay = (Cohort(one.groups - leaving, one.offset) for one in self.cohorts)
-        go = (Cohort(one.groups & leaving, one.offset) for one in self.cohorts)
+        stay = (Cohort(cohort.groups - leaving, cohort.offset) for cohort in self.cohorts)
+        go = (Cohort(cohort.groups & leaving, cohort.offset) for cohort in self.cohorts)
         return (
-            JoinPart(tuple(one for one in stay if one.groups)),
-            tuple(one for one in go if one.groups),
+            JoinPart(tuple(cohort for cohort in stay if cohort.groups)),
+            tuple(cohort for cohort in go if cohort.groups),
         )
 
     def take(self, arriving: Iterable[Cohort]) -> JoinPart:

@@ -56,9 +56,11 @@ def _network(record: Record) -> AbstractNetwork:
     ):
         raise OddJson
     return AbstractNetwork(
-        _each(record["inputs"], lambda name, one: AbstractInput(name, **_values(one, _INPUT))),
+        _each(
+            record["inputs"], lambda name, record: AbstractInput(name, **_values(record, _INPUT))
+        ),
         _each(record["operators"], _operator),
-        _each(record["nodes"], lambda name, one: AbstractNode(name, **_values(one, _NODE))),
+        _each(record["nodes"], lambda name, record: AbstractNode(name, **_values(record, _NODE))),
         **_values(record.get("network", {}), _NETWORK),
     )
 
@@ -66,7 +68,7 @@ def _network(record: Record) -> AbstractNetwork:
 def _each(section: object, read: Callable[[str, Record], _T]) -> tuple[_T, ...]:
     if not isinstance(section, dict):
         raise OddJson
-    return tuple(read(name, one) for name, one in section.items())
+    return tuple(read(name, record) for name, record in section.items())
 
 
 def _operator(name: str, record: Record) -> AbstractOperator:

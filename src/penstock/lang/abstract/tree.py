@@ -84,7 +84,7 @@ def _has(root: Value, section: str, key: str) -> bool:
     if whole is None or not isinstance(whole.node, MappingNode):
         return False
     entries = whole.entries().values()
-    return any(isinstance(one.node, MappingNode) and key in one.entries() for one in entries)
+    return any(isinstance(entry.node, MappingNode) and key in entry.entries() for entry in entries)
 
 
 def _tree(root: Value) -> TreeNetwork:
@@ -152,9 +152,9 @@ def _tree_of(record: dict[str, Any]) -> TreeNetwork:
     if not {"nodes", "operators"} <= record.keys() <= set(_SECTIONS):
         raise ValueError
     return TreeNetwork(
-        NodeTree({name: _parent_of(one) for name, one in record["nodes"].items()}),
-        tuple(_input_of(name, one) for name, one in record.get("inputs", {}).items()),
-        tuple(_operator_of(name, one) for name, one in record["operators"].items()),
+        NodeTree({name: _parent_of(node) for name, node in record["nodes"].items()}),
+        tuple(_input_of(name, written) for name, written in record.get("inputs", {}).items()),
+        tuple(_operator_of(name, written) for name, written in record["operators"].items()),
     )
 
 

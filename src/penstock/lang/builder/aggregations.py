@@ -19,7 +19,9 @@ class Aggregation:
     def call(self, schema: Schema) -> AggregateCall:
         """The call over rows of ``schema``; raises where it makes no sense."""
         origin = f"argument of {self.function}"
-        arguments = (parse_expression(one, schema, origin=origin) for one in self.arguments)
+        arguments = (
+            parse_expression(argument, schema, origin=origin) for argument in self.arguments
+        )
         return AggregateCall(self.function, tuple(arguments))
 
 

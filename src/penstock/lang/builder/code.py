@@ -29,10 +29,10 @@ def python_code(deployment: Deployment) -> str:
     network = deployment.network
     variables = Variables()
     lines = ["import penstock as ps", ""]
-    lines += [_stream(one, variables) for one in network.streams]
+    lines += [_stream(stream, variables) for stream in network.streams]
     lines += [
-        assigned(variables.table(one.name), table_code(one), [])
-        for one in joined_tables(network.operators)
+        assigned(variables.table(joined_table.name), table_code(joined_table), [])
+        for joined_table in joined_tables(network.operators)
     ]
     queries = {own_stream(query, network): query for query in network.queries}
     for group in _named_groups(network):
@@ -110,7 +110,7 @@ def _reading_order(group: Group) -> Iterator[Operator]:
             yield operator
             continue
         waiting.append((operator, True))
-        reads = [own[one.stream] for one in operator.inputs if one.stream in own]
+        reads = [own[stream.stream] for stream in operator.inputs if stream.stream in own]
         waiting += [(read, False) for read in reversed(reads)]
 
 
@@ -178,7 +178,7 @@ class _GroupCode:
 def _chained(group: Group) -> set[str]:
     """The operators that go on in one statement: read once, as somebody's first input."""
     inputs = [
-        (operator.name, one.stream) for operator in group.operators for one in operator.inputs
+        (operator.name, stream.stream) for operator in group.operators for stream in operator.inputs
     ]
     reads = Counter(stream for _, stream in inputs)
     firsts = {operator.inputs[0].stream for operator in group.operators}
@@ -214,9 +214,9 @@ def _deployment(deployment: Deployment, variables: Variables) -> str:
         arguments.append(f"streams=[{', '.join(streams)}]")
     if deployment.nodes:
         nodes = {
-            one.name: {"cores": one.cores, "memory": memory_text(one.memory_bytes)}
-            | ({} if one.parent is None else {"parent": one.parent})
-            for one in deployment.nodes
+            node.name: {"cores": node.cores, "memory": memory_text(node.memory_bytes)}
+            | ({} if node.parent is None else {"parent": node.parent})
+            for node in deployment.nodes
         }
         arguments.append(f"nodes={literal(nodes)}")
     if deployment.placement:
@@ -240,5 +240,5 @@ def _extra_streams(network: Network) -> list[str]:
 def _results(network: Network) -> list[str]:
     """The streams of operators that no operator reads, queries' own writes left out."""
     producers = network.producers.items()
-    ends = [(name, one) for name, one in producers if not network.readers[name]]
-    return [name for name, one in ends if not is_write(one, network)]
+    ends = [(name, operator) for name, operator in producers if not network.readers[name]]
+    return [name for name, operator in ends if not is_write(operator, network)]

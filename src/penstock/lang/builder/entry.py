@@ -97,15 +97,15 @@ def sql(text: str, /, **names: Flow | Table) -> Flow:
     >>> print(ps.sql("SELECT home FROM readings WHERE kwh > 3", readings=readings).schema)
     home string
     """
-    tables = {name: one for name, one in names.items() if isinstance(one, Table)}
-    flows = {name: check_flow(one) for name, one in names.items() if name not in tables}
+    tables = {name: found for name, found in names.items() if isinstance(found, Table)}
+    flows = {name: check_flow(flow) for name, flow in names.items() if name not in tables}
     shapes = {name: flow.shape for name, flow in flows.items()}
     unnamed = next(name for name in _unnamed() if name not in names)
     parsed = parse_query(unnamed, text, KnownNames(shapes, tables), "sql")
     read = {input.stream for operator in parsed.operators for input in operator.inputs}
     reads = {name: flow for name, flow in flows.items() if name in read}
     # The text stands for the query only where it uses the tables' own names.
-    kept = text.strip() if all(name == one.name for name, one in tables.items()) else ""
+    kept = text.strip() if all(name == found.name for name, found in tables.items()) else ""
     return flow_of(Step(parsed.operators, reads, unnamed, sql=kept))
 
 

@@ -114,7 +114,7 @@ class Flow:
     def with_columns(self, /, **computed: str) -> Flow:
         """All columns, some computed anew, and computed ones after them."""
         made = {name: self._expression(text, name) for name, text in computed.items()}
-        kept = {one: made.pop(one, Column(one)) for one in self.schema.names}
+        kept = {name: made.pop(name, Column(name)) for name in self.schema.names}
         return self._map([*kept.items(), *made.items()])
 
     def union(self, /, *others: Flow) -> Flow:
@@ -147,7 +147,7 @@ class Flow:
 
         With a ``name``, the streams are called ``<name>_<case>``.
         """
-        conditions = tuple((one, self._expression(text, one)) for one, text in cases.items())
+        conditions = tuple((case, self._expression(text, case)) for case, text in cases.items())
         operator = Switch(name or self._label("switch"), self._input, conditions)
         step = Step((operator,), {self.stream: self}, self._base, name)
         return MappingProxyType(
@@ -349,16 +349,18 @@ class Windowed:
     def agg(self, /, **aggregates: Aggregation | str) -> Flow:
         """One row for every group and window: keys, window_start, window_end and aggregates."""
         flow = self.flow
-        calls = tuple((name, aggregate_call(one, flow.schema)) for name, one in aggregates.items())
+        calls = tuple(
+            (name, aggregate_call(aggregate, flow.schema)) for name, aggregate in aggregates.items()
+        )
         name = flow._label("aggregate")
         return _flow(Aggregate(name, flow._input, self.window, self.keys, calls), flow)
 
 
 def _chosen(columns: Iterable[str], schema: Schema) -> list[tuple[str, Expression]]:
-    for one in columns:
-        if not isinstance(one, str):
-            raise _no_column_name(one)
-    return [(schema[one].name, Column(schema[one].name)) for one in columns]
+    for column in columns:
+        if not isinstance(column, str):
+            raise _no_column_name(column)
+    return [(schema[column].name, Column(schema[column].name)) for column in columns]
 
 
 def _no_column_name(given: object) -> InputError:

@@ -69,7 +69,7 @@ def column_pairs(written: Columns) -> Pairs:
         return ((written, written),)
     if isinstance(written, Mapping):
         return tuple(written.items())
-    return tuple((one, one) if isinstance(one, str) else (one[0], one[1]) for one in written)
+    return tuple((pair, pair) if isinstance(pair, str) else (pair[0], pair[1]) for pair in written)
 
 
 def equal_columns(written: Columns, left: Schema, right: Schema) -> Pairs:

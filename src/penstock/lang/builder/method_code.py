@@ -39,7 +39,7 @@ def method_calls(
         case Map(columns=columns):
             return [("select", _named(columns))]
         case Union(branches=branches):
-            return [("union", [flow(one.stream) for one in branches[1:]])]
+            return [("union", [flow(branch.stream) for branch in branches[1:]])]
         case Aggregate():
             return _aggregate(operator)
         case WindowJoin():
@@ -69,12 +69,12 @@ def _named(columns: Named) -> list[str]:
     while kept < len(columns) and columns[kept][1] == Column(columns[kept][0]):
         kept += 1
     names = [literal(name) for name, _ in columns[:kept]]
-    return [*names, *keywords({name: _sql(one) for name, one in columns[kept:]})]
+    return [*names, *keywords({name: _sql(expression) for name, expression in columns[kept:]})]
 
 
 def _aggregate(operator: Aggregate) -> Calls:
     keys: Calls = [("group_by", _named(operator.keys))] if operator.keys else []
-    calls = {name: _aggregation(one) for name, one in operator.aggregates}
+    calls = {name: _aggregation(aggregate_call) for name, aggregate_call in operator.aggregates}
     return [_window(operator.window), *keys, ("agg", keywords(calls))]
 
 
@@ -86,7 +86,7 @@ def _window(window: AnyWindow) -> tuple[str, list[str]]:
 
 
 def _aggregation(call: AggregateCall) -> str:
-    return f"ps.{call.function}({', '.join(_sql(one) for one in call.arguments)})"
+    return f"ps.{call.function}({', '.join(_sql(argument) for argument in call.arguments)})"
 
 
 def _join(join: WindowJoin) -> list[str]:

@@ -40,14 +40,17 @@ class Step:
 
     def finished(self, name: str, streams: Mapping[str, str]) -> tuple[Operator, ...]:
         """The operators called after ``name``, reading ``streams`` for the names in ``reads``."""
-        names = {one.name: name + one.name[len(self.label) :] for one in self.operators}
+        names = {
+            operator.name: name + operator.name[len(self.label) :] for operator in self.operators
+        }
         outputs = {
-            output: names[one.name] + output[len(one.name) :]
-            for one in self.operators
-            for output in one.outputs
+            output: names[operator.name] + output[len(operator.name) :]
+            for operator in self.operators
+            for output in operator.outputs
         }
         return tuple(
-            renamed(one, names[one.name], {**outputs, **streams}) for one in self.operators
+            renamed(operator, names[operator.name], {**outputs, **streams})
+            for operator in self.operators
         )
 
 
@@ -71,5 +74,5 @@ def _moved(value: object, streams: Mapping[str, str]) -> object:
     if isinstance(value, Input):
         return Input(streams.get(value.stream, value.stream), value.shape)
     if isinstance(value, tuple):
-        return tuple(_moved(one, streams) for one in value)
+        return tuple(_moved(item, streams) for item in value)
     return value

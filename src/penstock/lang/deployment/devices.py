@@ -126,7 +126,9 @@ def _query(name: str, top: Section, devices: list[str], network: Network) -> Dev
 def _costs(section: Section, query: str, network: Network) -> dict[str, GivenCost]:
     """What is given of operators; one is called by its name, or by what follows the query's."""
     behind = network.upstream([network.query(query).stream])
-    known = [one.name for one in network.operators if not behind.isdisjoint(one.outputs)]
+    known = [
+        operator.name for operator in network.operators if not behind.isdisjoint(operator.outputs)
+    ]
     found = {}
     for written, value in section["operators"].entries().items():
         name = written if written in known else f"{query}_{written}"
@@ -168,7 +170,7 @@ def device_sections(devices: DeviceSection | None) -> dict[str, object]:
         "broadcast": channel | settings,
         "devices": {
             device.name: _written(device, _DEVICE)
-            | {"queries": [one.name for one in devices.queries if device.name in one.devices]}
+            | {"queries": [query.name for query in devices.queries if device.name in query.devices]}
             for device in devices.devices
         },
     }

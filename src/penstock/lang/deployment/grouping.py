@@ -44,15 +44,15 @@ class Group:
 
     def reads_back(self) -> bool:
         """Whether the SQL means exactly these operators, names included."""
-        tables = {one.name: one for one in joined_tables(self.operators)}
+        tables = {joined_table.name: joined_table for joined_table in joined_tables(self.operators)}
         if isinstance(self.root, SqlWrite):
             tables.setdefault(self.root.table, _target(self.root, self.root.table))
         try:
             read = parse_query(self.root.name, self.sql, KnownNames(self.streams, tables))
         except PenstockError:
             return False
-        return {one.name: one for one in read.operators} == {
-            one.name: one for one in self.operators
+        return {operator.name: operator for operator in read.operators} == {
+            operator.name: operator for operator in self.operators
         }
 
 
@@ -71,10 +71,12 @@ def groups_of(network: Network) -> tuple[Group, ...]:
     roots = _must_be_roots(network)
     while True:
         groups = grouped(network, roots)
-        unclear = [one for one in groups if len(one.operators) > 1 and not _is_clear(one, network)]
+        unclear = [
+            group for group in groups if len(group.operators) > 1 and not _is_clear(group, network)
+        ]
         if not unclear:
             return groups
-        roots |= {operator.name for one in unclear for operator in one.operators}
+        roots |= {operator.name for group in unclear for operator in group.operators}
 
 
 def _is_clear(group: Group, network: Network) -> bool:
@@ -89,7 +91,9 @@ def grouped(network: Network, roots: Iterable[str]) -> tuple[Group, ...]:
     for operator in reversed(network.operators):
         owner[operator.name] = _owner(operator, network, named, owner)
     members: dict[str, list[Operator]] = {}
-    writes = {one.name: one for one in network.operators if is_write(one, network)}
+    writes = {
+        operator.name: operator for operator in network.operators if is_write(operator, network)
+    }
     for operator in network.operators:
         if operator.name not in writes:
             members.setdefault(owner[operator.name], []).append(operator)
@@ -111,7 +115,7 @@ def _owner(operator: Operator, network: Network, roots: set[str], owner: Mapping
 
 def _group(operators: list[Operator], network: Network, writes: Mapping[str, Operator]) -> Group:
     own = {operator.name for operator in operators}
-    read = [one.stream for operator in operators for one in operator.inputs]
+    read = [stream.stream for operator in operators for stream in operator.inputs]
     streams = {name: network.shapes[name] for name in read if name not in own}
     write = writes.get(write_name(operators[-1].name))
     return Group(tuple(operators), streams, write if isinstance(write, SqlWrite) else None)

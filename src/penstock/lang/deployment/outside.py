@@ -95,8 +95,8 @@ def with_time(
     schema: Schema, name: str, expression: Expression
 ) -> tuple[tuple[str, Expression], ...]:
     """All columns, with a computed event time after them."""
-    kept = [one for one in schema.names if one.lower() != name.lower()]
-    return (*((one, Column(one)) for one in kept), (name, expression))
+    kept = [column for column in schema.names if column.lower() != name.lower()]
+    return (*((column, Column(column)) for column in kept), (name, expression))
 
 
 def is_column_name(written: str) -> bool:

@@ -61,19 +61,26 @@ def deployment_yaml(
     groups = groups_of(network)
     queries = {query.name for query in network.queries}
     derived = {
-        one.root.name: printer.derived(one) for one in groups if one.root.name not in queries
+        group.root.name: printer.derived(group)
+        for group in groups
+        if group.root.name not in queries
     }
-    by_name = {one.root.name: one for one in groups}
+    by_name = {group.root.name: group for group in groups}
     sections: Settings = {
-        "streams": {one.name: printer.stream(one) for one in network.streams} | derived,
-        "tables": {one.name: printer.table(one) for one in written_tables(network)},
-        "queries": {
-            one.name: with_devices(
-                printer.query(one, by_name[own_stream(one, network)]), deployment.devices, one.name
-            )
-            for one in network.queries
+        "streams": {stream.name: printer.stream(stream) for stream in network.streams} | derived,
+        "tables": {
+            written_table.name: printer.table(written_table)
+            for written_table in written_tables(network)
         },
-        "nodes": {one.name: _node(one) for one in deployment.nodes},
+        "queries": {
+            query.name: with_devices(
+                printer.query(query, by_name[own_stream(query, network)]),
+                deployment.devices,
+                query.name,
+            )
+            for query in network.queries
+        },
+        "nodes": {node.name: _node(node) for node in deployment.nodes},
         "placement": deployment.placement,
         "balance": _inline(values_of(deployment.balance)) if deployment.balance else {},
         "share": "" if deployment.share else "off",
@@ -116,7 +123,7 @@ class _YamlPrinter:
         """The settings of a stream made from others."""
         match group.root:
             case Switch(input=input, cases=cases):
-                conditions = {label: expression_sql(one) for label, one in cases}
+                conditions = {label: expression_sql(expression) for label, expression in cases}
                 return {"from": input.stream, "switch": conditions}
             case PythonOperator(input=input, function=function, schema=schema):
                 return {"from": input.stream, "python": function, "schema": str(schema)}

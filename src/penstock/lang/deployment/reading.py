@@ -154,7 +154,7 @@ def _scope(running: Iterable[Stream], running_in: str = _SYSTEM) -> Scope:
 
 def _without_unread(network: Network) -> Network:
     """The network without those streams of a running system that it does not read."""
-    read = {input.stream for one in network.operators for input in one.inputs}
+    read = {input.stream for operator in network.operators for input in operator.inputs}
     kept = tuple(
         stream
         for stream in network.streams
@@ -262,7 +262,7 @@ def _outside(name: str, value: Value, nodes: tuple[NodeSpec, ...], folder: Path)
 def _renamed(value: Value) -> dict[str, str]:
     """Which column is meant by a name in the source."""
     found = {name: column.text("the name of a column") for name, column in value.entries().items()}
-    twice = [one for one in found.values() if list(found.values()).count(one) > 1]
+    twice = [meant for meant in found.values() if list(found.values()).count(meant) > 1]
     if twice:
         raise InputError(f"two names mean the column {twice[0]}", place=value.place)
     return found
@@ -270,13 +270,13 @@ def _renamed(value: Value) -> dict[str, str]:
 
 def _derived(name: str, value: Value, folder: Path) -> Draft:
     entries = value.entries()
-    for key in (one for one in ("ahead", "idle_timeout") if one in entries):
+    for key in (setting for setting in ("ahead", "idle_timeout") if setting in entries):
         raise InputError(
             f"{value.what} has {key}, which is decided by the clock",
             hint="Give it to the stream the rows come in by.",
             place=value.file.place(value.key_node(key)),
         )
-    timed = [one for one in _TIMED if one in entries]
+    timed = [setting for setting in _TIMED if setting in entries]
     if timed and "switch" in entries:
         raise InputError(
             f"{value.what} has {timed[0]}, but a switch has the time of what it reads",

@@ -55,13 +55,13 @@ class Scope:
             made = draft.operators(KnownNames(self._shapes, self._tables))
         except PenstockError as error:
             raise error.at(draft.place) from None
-        outputs = {name: shape for one in made for name, shape in one.outputs.items()}
+        outputs = {name: shape for operator in made for name, shape in operator.outputs.items()}
         for name in outputs:
             self._claim_inner(draft, name)
         self._shapes.update({name: outputs[name] for name in draft.outputs})
         self._operators[draft.name] = made
         if isinstance(draft, QueryDraft):
-            result = next(one for one in made if one.name == draft.name)
+            result = next(operator for operator in made if operator.name == draft.name)
             self._queries[draft.name] = draft.query(result)
 
     def network(self, order: Sequence[str]) -> Network:

@@ -133,9 +133,9 @@ class Value:
         if depth == 0:
             raise self.unfit("nested less deeply")
         if isinstance(self.node, SequenceNode):
-            return [Value(self.file, one, self.what).plain(depth - 1) for one in self.node.value]
+            return [Value(self.file, item, self.what).plain(depth - 1) for item in self.node.value]
         if isinstance(self.node, MappingNode):
-            return {key: one.plain(depth - 1) for key, one in self.entries().items()}
+            return {key: value.plain(depth - 1) for key, value in self.entries().items()}
         return _scalar(self.node)
 
     def entries(self) -> Mapping[str, Value]:

@@ -28,9 +28,12 @@ def explain_dict(network: Network, costs: Mapping[str, OperatorEstimate] | None 
     estimates = costs or {}
     signed = signatures(network)
     return {
-        "streams": [_stream(one, signed) for one in network.streams],
-        "operators": [_operator(one, estimates.get(one.name), signed) for one in network.operators],
-        "queries": [_query(one, signed) for one in network.queries],
+        "streams": [_stream(stream, signed) for stream in network.streams],
+        "operators": [
+            _operator(operator, estimates.get(operator.name), signed)
+            for operator in network.operators
+        ],
+        "queries": [_query(query, signed) for query in network.queries],
     }
 
 
@@ -55,8 +58,8 @@ def _operator(operator: Operator, estimate: OperatorEstimate | None, signed: Sig
         "details": details_words(operator),
         "inputs": [input.stream for input in operator.inputs],
         "outputs": [
-            {"name": name, "signature": signed.streams[name], **_shape(one)}
-            for name, one in operator.outputs.items()
+            {"name": name, "signature": signed.streams[name], **_shape(shape)}
+            for name, shape in operator.outputs.items()
         ],
         "stateful": operator.stateful,
         "opaque": operator.opaque,
@@ -102,5 +105,5 @@ def _plain(value: object) -> object:
     if isinstance(value, Path):
         return str(value)
     if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
+        return {str(key): _plain(item) for key, item in value.items()}
     return vars(value) if hasattr(value, "__dict__") else value

@@ -34,13 +34,24 @@ def explain_text(network: Network, costs: Costs | None = None) -> str:
     ``costs`` gives estimates by operator name; they are shown as a table. The same network gives
     the same text.
     """
-    names = [*(one.name for one in network.streams), *(one.name for one in network.operators)]
+    names = [
+        *(stream.name for stream in network.streams),
+        *(operator.name for operator in network.operators),
+    ]
     margin = 4 + max((len(name) for name in names if len(name) <= _WIDEST_NAME), default=0)
     parts = [
-        _section("streams", [(one.name, _stream_lines(one)) for one in network.streams], margin),
-        _section("operators", [(one.name, _lines(one)) for one in network.operators], margin),
         _section(
-            "queries", [(one.name, [query_words(one, network)]) for one in network.queries], margin
+            "streams", [(stream.name, _stream_lines(stream)) for stream in network.streams], margin
+        ),
+        _section(
+            "operators",
+            [(operator.name, _lines(operator)) for operator in network.operators],
+            margin,
+        ),
+        _section(
+            "queries",
+            [(query.name, [query_words(query, network)]) for query in network.queries],
+            margin,
         ),
         _estimates(network, costs or {}),
     ]

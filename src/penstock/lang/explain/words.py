@@ -121,7 +121,10 @@ def details_words(operator: Operator) -> str:
 
 def query_words(query: Query, network: Network) -> str:
     """Where a query's results go and what is promised about them."""
-    tables = [f"to table {one.table} of {one.database.shown}" for one in _writes(query, network)]
+    tables = [
+        f"to table {sql_write.table} of {sql_write.database.shown}"
+        for sql_write in _writes(query, network)
+    ]
     parts = tables if tables and query.sink is None else [sink_words(query.sink), *tables]
     if query.stream != query.name:
         parts.append(f"the rows of {query.stream}")
@@ -148,4 +151,4 @@ def _spread_words(spread: JoinSpread | None) -> str:
 def _writes(query: Query, network: Network) -> list[SqlWrite]:
     """The operators that write a query's results to a database, itself or beside it."""
     near = [network.producers.get(query.stream), *network.readers[query.stream]]
-    return [one for one in near if isinstance(one, SqlWrite)]
+    return [operator for operator in near if isinstance(operator, SqlWrite)]

@@ -26,7 +26,9 @@ def is_aggregate(node: exp.Expr) -> bool:
 
 def aggregate_nodes(node: exp.Expr) -> Iterator[exp.Expr]:
     """The aggregates in ``node``, in the order they are written; none inside another."""
-    for part in node.dfs(prune=lambda one: is_aggregate(one) or isinstance(one, _ELSEWHERE)):
+    for part in node.dfs(
+        prune=lambda expression: is_aggregate(expression) or isinstance(expression, _ELSEWHERE)
+    ):
         if is_aggregate(part):
             yield part
 
@@ -58,11 +60,11 @@ def _arguments(node: exp.Expr, function: str, scope: ClauseScope) -> tuple[Expre
             return ()
         if not given:
             raise scope.written.error(node, "count of nothing", "Write count(*).")
-    return tuple(to_expression(one, scope) for one in given)
+    return tuple(to_expression(argument, scope) for argument in given)
 
 
 def _distinct(node: exp.Expr, given: exp.Expr, function: str, scope: ClauseScope) -> InputError:
-    inner = ", ".join(scope.written.quoted(one) for one in given.expressions)
+    inner = ", ".join(scope.written.quoted(expression) for expression in given.expressions)
     hint = "Leave out DISTINCT."
     if function == "count":
         hint = f"Use approx_count_distinct({inner}), which needs little memory."

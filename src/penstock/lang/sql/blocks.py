@@ -31,7 +31,7 @@ from penstock.model.windows import AnyWindow, TimeBound, Window
 
 def from_source(name: str, mark: str, schema: Schema, names: Mapping[str, str]) -> SelectText:
     """A SELECT that only reads something, whose columns are called there as ``names`` says."""
-    columns = {one: _column(mark, names.get(one, one)) for one in schema.names}
+    columns = {column: _column(mark, names.get(column, column)) for column in schema.names}
     return SelectText((Source(name, mark),), columns)
 
 
@@ -64,7 +64,7 @@ def filtered(operator: Filter, block: SelectText) -> SelectText:
 
 def mapped(operator: Map, block: SelectText) -> SelectText:
     """A map is the SELECT list."""
-    columns = {name: to_node(one, block.column) for name, one in operator.columns}
+    columns = {name: to_node(expression, block.column) for name, expression in operator.columns}
     return replace(block, columns=columns, stage=Stage.SELECT)
 
 
@@ -92,7 +92,7 @@ def _lengths(window: AnyWindow) -> list[exp.Expr]:
         lengths = [window.gap_us]
     else:
         lengths = [window.size_us] if window.is_tumbling else [window.size_us, window.slide_us]
-    return [exp.Literal.string(duration_text(one)) for one in lengths]
+    return [exp.Literal.string(duration_text(length)) for length in lengths]
 
 
 def united(texts: Iterable[str]) -> SelectText:
@@ -120,8 +120,8 @@ def joined(operator: WindowJoin, left: SelectText, right: SelectText) -> SelectT
     """
     both = SelectText((), {**left.columns, **right.columns})
     equal = [
-        exp.EQ(this=both.column(one), expression=both.column(other))
-        for one, other in operator.equal
+        exp.EQ(this=both.column(pair), expression=both.column(other))
+        for pair, other in operator.equal
     ]
     times = [side.shape.event_time or "" for side in (operator.left, operator.right)]
     bound = _bound(operator.bound, both.column(times[0]), both.column(times[1]))

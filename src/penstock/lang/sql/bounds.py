@@ -30,8 +30,8 @@ class TimeLimits:
 
     def both(self, other: TimeLimits) -> TimeLimits:
         """The limits of two conditions that must both hold."""
-        lowers = [one for one in (self.lower_us, other.lower_us) if one is not None]
-        uppers = [one for one in (self.upper_us, other.upper_us) if one is not None]
+        lowers = [bound_us for bound_us in (self.lower_us, other.lower_us) if bound_us is not None]
+        uppers = [bound_us for bound_us in (self.upper_us, other.upper_us) if bound_us is not None]
         return TimeLimits(max(lowers, default=None), min(uppers, default=None))
 
     @property
@@ -109,8 +109,8 @@ def _linear(expression: Expression) -> _Sum | None:
 def combined(found: Iterable[TimeLimits]) -> TimeLimits:
     """The limits of all conditions together."""
     whole = TimeLimits()
-    for one in found:
-        whole = whole.both(one)
+    for time_limits in found:
+        whole = whole.both(time_limits)
     return whole
 
 

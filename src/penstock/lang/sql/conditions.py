@@ -65,7 +65,7 @@ def conditions(node: exp.Expr | None, scope: RowScope) -> Conditions:
 
 def together(conditions: Iterable[Condition]) -> Expression | None:
     """One expression for several conditions, or None for none."""
-    parts = tuple(one.expression for one in conditions)
+    parts = tuple(condition.expression for condition in conditions)
     return all_of(parts) if parts else None
 
 
@@ -81,7 +81,12 @@ def join_steps(
     own = [
         conditions(join.args.get("on"), rows.within("ON", at + 2)) for at, join in enumerate(joins)
     ]
-    inner = [one for kind, on in zip(kinds, own, strict=True) if kind == "inner" for one in on]
+    inner = [
+        condition
+        for kind, on in zip(kinds, own, strict=True)
+        if kind == "inner"
+        for condition in on
+    ]
     overall = (*inner, *conditions(where, rows.within("WHERE")))
     by_relation = [_mentioning(overall, rows, at) for at in range(len(rows.relations))]
     steps = (
@@ -97,7 +102,9 @@ def _mentioning(overall: Conditions, rows: RowScope, at: int) -> Conditions:
     """The conditions whose last relation is the one at ``at``."""
     index = {name: at for at, relation in enumerate(rows.relations) for name in relation.names}
     return tuple(
-        one for one in overall if max((index[name] for name in one.columns), default=0) == at
+        condition
+        for condition in overall
+        if max((index[name] for name in condition.columns), default=0) == at
     )
 
 
@@ -125,10 +132,10 @@ def split_equal(
     """
     pairs: dict[tuple[Expression, Expression], None] = {}
     rest = []
-    for one in given:
-        pair = _pair(one.expression, left)
+    for condition in given:
+        pair = _pair(condition.expression, left)
         if pair is None or (plain and not isinstance(pair[1], Column)):
-            rest.append(one)
+            rest.append(condition)
         else:
             pairs[pair] = None
     return tuple(pairs), tuple(rest)
@@ -138,8 +145,8 @@ def _pair(expression: Expression, left: frozenset[str]) -> tuple[Expression, Exp
     if not isinstance(expression, Call) or expression.function != "=":
         return None
     first, second = expression.arguments
-    for one, other in ((first, second), (second, first)):
-        ours, theirs = columns_of(one), columns_of(other)
+    for part, other in ((first, second), (second, first)):
+        ours, theirs = columns_of(part), columns_of(other)
         if ours and theirs and ours <= left and not theirs & left:
-            return one, other
+            return part, other
     return None

@@ -116,5 +116,5 @@ def _place(written: WrittenText, node: exp.Expr, part: object, keyword: str) -> 
         return written.at(written.text.find("/*+"), 3)
     if not isinstance(part, exp.Expr):
         return written.word(keyword, node)
-    known = any("start" in one.meta for one in part.walk())
+    known = any("start" in expression.meta for expression in part.walk())
     return written.word(keyword, part if known else (*node.expressions, node)[0])

@@ -93,7 +93,7 @@ def to_node(expression: Expression, columns: Columns) -> exp.Expr:
 
 def aggregate_node(call: AggregateCall, columns: Columns) -> exp.Expr:
     """The syntax tree of an aggregate."""
-    arguments = [to_node(one, columns) for one in call.arguments]
+    arguments = [to_node(argument, columns) for argument in call.arguments]
     return exp.Anonymous(this=call.function, expressions=arguments or [exp.Star()])
 
 
@@ -107,7 +107,7 @@ def interval_node(us: int) -> exp.Expr:
 
 
 def _call(function: str, arguments: tuple[Expression, ...], columns: Columns) -> exp.Expr:
-    given = [to_node(one, columns) for one in arguments]
+    given = [to_node(argument, columns) for argument in arguments]
     if function in _OPERATORS and len(given) == 2:
         return (
             _between(arguments, columns)
@@ -143,7 +143,7 @@ def _is_range(function: str, arguments: tuple[Expression, ...]) -> bool:
 def _between(arguments: tuple[Expression, ...], columns: Columns) -> exp.Expr:
     low, high = arguments
     assert isinstance(low, Call) and isinstance(high, Call)
-    value, least = (_bound(to_node(one, columns), _Level.SUM) for one in low.arguments)
+    value, least = (_bound(to_node(argument, columns), _Level.SUM) for argument in low.arguments)
     most = _bound(to_node(high.arguments[1], columns), _Level.SUM)
     return exp.Between(this=value, low=least, high=most)
 

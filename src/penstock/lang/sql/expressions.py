@@ -100,16 +100,16 @@ def _comparable(
     given: tuple[Expression, ...], node: exp.Expr, scope: ClauseScope
 ) -> tuple[Expression, ...]:
     """What is compared, with strings that are compared with times read as times."""
-    types = [type_of(one, scope.schema) for one in given]
-    wanted = next((one for one in types if one in _MOMENTS), None)
+    types = [type_of(expression, scope.schema) for expression in given]
+    wanted = next((type_ for type_ in types if type_ in _MOMENTS), None)
     if wanted is None:
         return given
     with scope.written.pointing_at(node):
         return tuple(
-            literals.moment(one.value, wanted)
-            if isinstance(one, Literal) and isinstance(one.value, str)
-            else one
-            for one in given
+            literals.moment(expression.value, wanted)
+            if isinstance(expression, Literal) and isinstance(expression.value, str)
+            else expression
+            for expression in given
         )
 
 
@@ -159,14 +159,14 @@ def _between(node: exp.Expr, scope: ClauseScope) -> Expression:
 def _in(node: exp.Expr, scope: ClauseScope) -> Expression:
     if node.args.get("query") or node.args.get("unnest") or node.args.get("field"):
         raise _subquery(node, scope)
-    given = tuple(to_expression(one, scope) for one in (node.this, *node.expressions))
+    given = tuple(to_expression(expression, scope) for expression in (node.this, *node.expressions))
     return Call("in", _comparable(given, node, scope))
 
 
 def _concatenation(node: exp.Expr, scope: ClauseScope) -> Expression:
     parts = node.flatten() if isinstance(node, exp.DPipe) else node.expressions
-    given = tuple(to_expression(one, scope) for one in parts)
-    texts = [one.value for one in given if isinstance(one, Literal)]
+    given = tuple(to_expression(part, scope) for part in parts)
+    texts = [literal.value for literal in given if isinstance(literal, Literal)]
     if isinstance(node, exp.Concat) and len(texts) == len(given):  # 'one' 'after the other'
         return Literal("".join(map(str, texts)))
     return Call("concat", given)
@@ -184,7 +184,9 @@ def _case(node: exp.Expr, scope: ClauseScope) -> Expression:
 
 def _if(node: exp.Expr, scope: ClauseScope) -> Expression:
     given = [node.this, node.args.get("true"), node.args.get("false")]
-    return Call("if", tuple(to_expression(one, scope) for one in given if one is not None))
+    return Call(
+        "if", tuple(to_expression(argument, scope) for argument in given if argument is not None)
+    )
 
 
 def _cast(node: exp.Expr, scope: ClauseScope) -> Expression:
@@ -229,7 +231,7 @@ def _function(node: exp.Expr, scope: ClauseScope) -> Expression:
     if name.lower() in WINDOWS:
         hint = f"In SELECT and HAVING write {name.lower()}.start and {name.lower()}.end."
         raise scope.written.error(node, f"{name}(…) belongs into GROUP BY", hint)
-    given = tuple(to_expression(one, scope) for one in node.expressions)
+    given = tuple(to_expression(expression, scope) for expression in node.expressions)
     with scope.written.pointing_at(node):
         return function_call(name, given)
 

@@ -77,7 +77,7 @@ _INSTEAD: Mapping[str, str] = {
     **dict.fromkeys(("date_part", "datepart"), "Write extract(hour FROM time), or hour(time)."),
     **dict.fromkeys(("countif", "sum_if", "sumif"), "Write count_if(…), or sum(if(…, value, 0))."),
     **dict.fromkeys(("approx_percentile", "quantile"), "There are min, max, avg and stddev."),
-    **{str(one): f"Write CAST(… AS {one})." for one in STORABLE},
+    **{str(data_type): f"Write CAST(… AS {data_type})." for data_type in STORABLE},
     "concat_ws": "Use concat(one, ',', other).",
     "nvl2": "Write if(one IS NOT NULL, two, three).",
     "right": "Write substring(text, -length).",
@@ -140,7 +140,7 @@ def _unknown(name: str) -> InputError:
     on_purpose = refused(name)
     if on_purpose:
         return on_purpose
-    named = [one for one, function in FUNCTIONS.items() if not function.infix]
+    named = [name for name, function in FUNCTIONS.items() if not function.infix]
     callable_names = sorted({*named, *_SAME, *_REWRITTEN, *AGGREGATES})
     # What is a function elsewhere is not mistyped: one with a similar name does something else.
     is_mistyped = folded.upper() not in SparkParser.FUNCTIONS

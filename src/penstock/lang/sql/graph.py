@@ -32,7 +32,7 @@ class Graph:
     @property
     def reads(self) -> Counter[str]:
         """How often each stream is read; the result counts as read once more."""
-        inputs = [one.stream for operator in self.operators for one in operator.inputs]
+        inputs = [stream.stream for operator in self.operators for stream in operator.inputs]
         return Counter([*inputs, self.result])
 
 
@@ -45,7 +45,9 @@ def renamed(operators: Iterable[Operator], names: Mapping[str, str]) -> tuple[Op
 
 
 def _inputs(operator: Operator, names: Mapping[str, str]) -> tuple[Input, ...]:
-    return tuple(Input(names.get(one.stream, one.stream), one.shape) for one in operator.inputs)
+    return tuple(
+        Input(names.get(stream.stream, stream.stream), stream.shape) for stream in operator.inputs
+    )
 
 
 def in_reading_order(graph: Graph) -> Graph:

@@ -58,7 +58,7 @@ class GroupedScope:
         if any(aggregate_nodes(node)) or node.find(exp.Select, exp.Window):
             return True
         columns = list(node.find_all(exp.Column, exp.Dot))
-        return any(self._window_end(one) or self._is_alias(one) for one in columns)
+        return any(self._window_end(column) or self._is_alias(column) for column in columns)
 
     def _key(self, node: exp.Expr) -> Expression | None:
         """The column of the key that ``node`` is, if it is one."""

@@ -31,7 +31,7 @@ _SEVERAL: Mapping[type[exp.Expr], str] = {
 def is_grouped(select: exp.Select) -> bool:
     """Whether a SELECT groups its rows, or would have to."""
     clauses = [*select.expressions, select.args.get("having")]
-    aggregated = any(any(aggregate_nodes(one)) for one in clauses if one is not None)
+    aggregated = any(any(aggregate_nodes(clause)) for clause in clauses if clause is not None)
     return bool(select.args.get("group") or select.args.get("having") or aggregated)
 
 
@@ -41,8 +41,8 @@ def plan_grouped(select: exp.Select, rows: RowScope, input: Input, context: Quer
     window_node = _window_node(select, elements, input, rows, context)
     keys = _keys(elements, window_node, select, rows)
     calls = _calls(select, rows, keys)
-    needed = [columns_of(one) for _, one in keys]
-    needed += [columns_of(one) for call in calls for one in call.arguments]
+    needed = [columns_of(expression) for _, expression in keys]
+    needed += [columns_of(argument) for call in calls for argument in call.arguments]
     input = event_time_input(window_node, rows, input, frozenset().union(*needed), context)
     window = window_of(window_node, rows.written)
     aggregates = tuple((name, call) for call, name in calls.items())
@@ -50,7 +50,11 @@ def plan_grouped(select: exp.Select, rows: RowScope, input: Input, context: Quer
         window_node, lambda name: Aggregate(name, input, window, keys, aggregates)
     )
     scope = GroupedScope(
-        rows.within("SELECT"), grouped.schema, {one: name for name, one in keys}, calls, window_node
+        rows.within("SELECT"),
+        grouped.schema,
+        {expression: name for name, expression in keys},
+        calls,
+        window_node,
     )
     return _selected(select, rows, scope, grouped, context)
 
@@ -60,14 +64,14 @@ def _selected(
 ) -> Input:
     having = select.args.get("having")
     if having:
-        aliases = {one.alias.lower(): one.this for one in _aliased(select)}
+        aliases = {alias.alias.lower(): alias.this for alias in _aliased(select)}
         predicate = to_expression(having.this, scope.with_aliases(aliases))
         grouped = context.filtered(having.this, grouped, predicate)
     return context.mapped(select, grouped, output_columns(select, rows, scope))
 
 
 def _aliased(select: exp.Select) -> Iterator[exp.Alias]:
-    return (one for one in select.expressions if isinstance(one, exp.Alias))
+    return (expression for expression in select.expressions if isinstance(expression, exp.Alias))
 
 
 def _elements(select: exp.Select, rows: RowScope, context: QueryContext) -> Iterator[exp.Expr]:
@@ -76,7 +80,7 @@ def _elements(select: exp.Select, rows: RowScope, context: QueryContext) -> Iter
     if not group:
         raise _no_group(select, rows)
     only(context, group, ("expressions",), "a query on a stream")
-    aliases = {one.alias.lower(): one.this for one in _aliased(select)}
+    aliases = {alias.alias.lower(): alias.this for alias in _aliased(select)}
     for node in group.expressions:
         if isinstance(node, exp.Cube | exp.Rollup | exp.GroupingSets):
             raise InputError(
@@ -108,7 +112,7 @@ def _ordinal(node: exp.Expr, select: exp.Select, context: QueryContext) -> exp.E
 
 def _no_group(select: exp.Select, rows: RowScope) -> InputError:
     clauses = [*select.expressions, select.args.get("having")]
-    found = [node for one in clauses if one is not None for node in aggregate_nodes(one)]
+    found = [node for clause in clauses if clause is not None for node in aggregate_nodes(clause)]
     example = _window_example(rows)
     if not found:
         return rows.written.error(
@@ -133,14 +137,14 @@ def _window_node(
     rows: RowScope,
     context: QueryContext,
 ) -> exp.Expr:
-    found = [one for one in elements if _is_window(one)]
+    found = [element for element in elements if _is_window(element)]
     if len(found) == 1:
         return found[0]
     if found:
         raise context.written.error(found[1], "a second window", "Group by one window only.")
     group = select.args["group"]
     event_time = rows.shown(input.shape.event_time or "time")
-    columns = [context.written.quoted(one) for one in group.expressions]
+    columns = [context.written.quoted(expression) for expression in group.expressions]
     example = ", ".join([*columns, f"window({event_time}, '1 hour')"])
     raise InputError(
         "GROUP BY without a window: over a whole stream a group is never finished",

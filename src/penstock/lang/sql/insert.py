@@ -45,15 +45,15 @@ def _name_columns(node: exp.Insert) -> None:
 
 def _table(target: exp.Expr, context: QueryContext) -> Table:
     tables = {
-        name.lower(): one
-        for name, one in context.catalog.tables.items()
-        if one.database is not None
+        name.lower(): table
+        for name, table in context.catalog.tables.items()
+        if table.database is not None
     }
     found = tables.get(target.name.lower())
     if found is not None:
         return found
-    names = [one.name for one in tables.values()]
-    known = {one.lower() for one in context.catalog.names}
+    names = [table.name for table in tables.values()]
+    known = {name.lower() for name in context.catalog.names}
     if target.name.lower() in known:
         what = f"{target.name} is not a table of a database; there are {listed(names)}"
     else:
@@ -82,7 +82,7 @@ def _columns(
             f"Select it too, or list what is given: INSERT INTO {table.name} ({listed(names)}).",
         )
     with context.written.pointing_at(target):
-        return tuple(_fitting(given[one.name.lower()], one, table) for one in table.schema)
+        return tuple(_fitting(given[field.name.lower()], field, table) for field in table.schema)
 
 
 def _by_position(

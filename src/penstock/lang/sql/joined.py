@@ -45,9 +45,11 @@ def filtered(input: Input, conditions: Conditions, context: QueryContext) -> Inp
 def join_keys(expressions: Iterable[Expression], wanted: str, taken: Iterable[str]) -> Keys:
     """Names for what a join compares: a column's own, new ones for other expressions."""
     keys: list[tuple[str, Expression]] = []
-    for one in expressions:
+    for expression in expressions:
         used = (*taken, *(name for name, _ in keys))
-        keys.append((one.name if isinstance(one, Column) else fresh(wanted, used), one))
+        keys.append(
+            (expression.name if isinstance(expression, Column) else fresh(wanted, used), expression)
+        )
     return tuple(keys)
 
 

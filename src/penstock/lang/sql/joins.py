@@ -41,7 +41,7 @@ def join_relations(
     event_time = input.shape.event_time
     joined = Joined(input, rows.within("ON", 1), {event_time: (0, 0)} if event_time else {})
     for at, step in enumerate(steps):
-        later = used.union(*(one.columns for one in _conditions_after(steps, at)))
+        later = used.union(*(part.columns for part in _conditions_after(steps, at)))
         joined = _with_step(joined, step, later, rows, context)
     return joined.input
 
@@ -49,7 +49,7 @@ def join_relations(
 def _conditions_after(steps: tuple[JoinedRelation, ...], at: int) -> Conditions:
     """The conditions that are checked once the step at ``at`` is done."""
     own = steps[at].after
-    return (*own, *(one for step in steps[at + 1 :] for one in (*step.on, *step.after)))
+    return (*own, *(condition for step in steps[at + 1 :] for condition in (*step.on, *step.after)))
 
 
 def _filtered_whole(

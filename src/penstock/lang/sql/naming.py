@@ -16,10 +16,10 @@ def derived_name(function: str, arguments: tuple[Expression, ...]) -> str:
     >>> derived_name("sum", (Column("kwh"),)), derived_name("", (Call("upper", (Column("a"),)),))
     ('sum_kwh', 'upper_a')
     """
-    parts = [part for one in arguments for part in walk(one)]
+    parts = [part for argument in arguments for part in walk(argument)]
     functions = [part.function for part in parts[:1] if isinstance(part, Call) and not function]
     columns = [part.name for part in parts if isinstance(part, Column)]
-    words = [function, *(one for one in functions if one.isidentifier()), *columns]
+    words = [function, *(word for word in functions if word.isidentifier()), *columns]
     return "_".join(dict.fromkeys(word for word in words if word)) or "value"
 
 

@@ -71,9 +71,9 @@ def _references(node: exp.Expr, own: frozenset[str]) -> Iterator[str]:
         own |= {part.alias.lower()}
     for name, child in node.args.items():
         is_target = isinstance(node, exp.Insert) and name == "this"
-        for one in child if isinstance(child, list) else [child]:
-            if isinstance(one, exp.Expr) and name != "with_" and not is_target:
-                yield from _references(one, own)
+        for below in child if isinstance(child, list) else [child]:
+            if isinstance(below, exp.Expr) and name != "with_" and not is_target:
+                yield from _references(below, own)
     if isinstance(node, exp.Table) and node.name.lower() not in own and node.name:
         yield node.name
 

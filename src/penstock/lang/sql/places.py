@@ -46,7 +46,7 @@ class WrittenText:
         found = list(re.finditer(pattern, self.text, re.IGNORECASE))
         if not found:
             return self.place(node)
-        before = [one for one in found if one.start() < start]
+        before = [match for match in found if match.start() < start]
         nearest = before[-1] if before else found[0]
         return self.at(nearest.start(), len(nearest.group()))
 

@@ -80,9 +80,9 @@ def _alias(node: exp.Expr, context: QueryContext) -> str:
 
 def _plan_union(node: exp.Union, context: QueryContext) -> Input:
     nodes = list(_branches(node, context))
-    branches = tuple(plan_query(one, context) for one in nodes)
-    for one, branch in zip(nodes[1:], branches[1:], strict=True):
-        _check_alike(branches[0], branch, one, context)
+    branches = tuple(plan_query(expression, context) for expression in nodes)
+    for expression, branch in zip(nodes[1:], branches[1:], strict=True):
+        _check_alike(branches[0], branch, expression, context)
     return context.add(node, lambda name: Union(name, branches))
 
 
@@ -106,13 +106,13 @@ def _branches(node: exp.Expr, context: QueryContext, inner: bool = False) -> Ite
 
 def _check_alike(first: Input, other: Input, node: exp.Expr, context: QueryContext) -> None:
     pairs = list(zip(first.schema, other.schema, strict=False))
-    differ = [(one, two) for one, two in pairs if common_type(one.type, two.type) is None]
+    differ = [(field, two) for field, two in pairs if common_type(field.type, two.type) is None]
     hint = "Select as many columns of the same types on both sides."
     if len(first.schema) != len(other.schema):
         counts = f"{len(first.schema)} and {len(other.schema)}"
         raise context.written.error(node, f"the sides of UNION ALL have {counts} columns", hint)
-    for one, two in differ:
-        what = f"UNION ALL puts {two.name}, a {two.type}, under {one.name}, a {one.type}"
+    for field, two in differ:
+        what = f"UNION ALL puts {two.name}, a {two.type}, under {field.name}, a {field.type}"
         raise context.written.error(node, what, hint)
 
 
@@ -127,12 +127,12 @@ def _plan_select(select: exp.Select, context: QueryContext) -> Input:
 
 def _relations(select: exp.Select, context: QueryContext) -> tuple[Relation, ...]:
     """What a SELECT reads, with column names that are unique in it."""
-    nodes = [select.args["from_"].this, *(one.this for one in select.args.get("joins") or [])]
+    nodes = [select.args["from_"].this, *(arg.this for arg in select.args.get("joins") or [])]
     relations: list[Relation] = []
     for node in nodes:
-        taken = tuple(name for one in relations for name in one.names)
+        taken = tuple(name for known in relations for name in known.names)
         relation = _relation(node, taken, select, context)
-        if relation.alias.lower() in [one.alias.lower() for one in relations]:
+        if relation.alias.lower() in [known.alias.lower() for known in relations]:
             raise context.written.error(
                 node, f"{relation.alias} is read twice", "Give one of them another name with AS."
             )

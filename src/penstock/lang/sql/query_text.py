@@ -92,7 +92,11 @@ def _is_end(operator: Operator) -> bool:
 def _reads_back(text: str, operators: tuple[Operator, ...], stream: str, network: Network) -> bool:
     own = {operator.name for operator in operators}
     shapes = {name: shape for name, shape in network.shapes.items() if name not in own}
-    tables = {one.table.name: one.table for one in operators if isinstance(one, TableJoin)}
+    tables = {
+        operator.table.name: operator.table
+        for operator in operators
+        if isinstance(operator, TableJoin)
+    }
     last = operators[-1]
     if isinstance(last, SqlWrite):
         tables[last.table] = Table(last.table, last.input.schema, database=last.database)
@@ -116,14 +120,14 @@ class _SqlPrinter:
 
     def __post_init__(self) -> None:
         self.by_stream = {operator.name: operator for operator in self.operators}
-        inputs = [one.stream for operator in self.operators for one in operator.inputs]
+        inputs = [stream.stream for operator in self.operators for stream in operator.inputs]
         self.reads = Counter(inputs)
 
     def text(self) -> str:
         """The whole query."""
         last = self.by_stream[self.stream]
         if isinstance(last, SqlWrite):
-            columns = ", ".join(node_sql(name_node(one)) for one in last.input.schema.names)
+            columns = ", ".join(node_sql(name_node(name)) for name in last.input.schema.names)
             head = f"INSERT INTO {node_sql(name_node(last.table))} ({columns})\n"
             body = block_text(self._block(last.input))
         else:
@@ -150,12 +154,12 @@ class _SqlPrinter:
             case Filter(input=input):
                 return filtered(operator, self._below(input, Stage.FROM, Stage.GROUP))
             case Map(input=input):
-                below = self._below(input, *[one for one in Stage if one < Stage.SELECT])
+                below = self._below(input, *[stage for stage in Stage if stage < Stage.SELECT])
                 return mapped(operator, below)
             case Aggregate(input=input):
                 return aggregated(operator, self._below(input, Stage.FROM, Stage.WHERE))
             case Union(branches=branches):
-                return united([block_text(self._block(one)) for one in branches])
+                return united([block_text(self._block(branch)) for branch in branches])
             case TableJoin(input=input):
                 return table_joined(operator, self._source(input), self._mark())
             case WindowJoin(left=left, right=right):
@@ -192,7 +196,7 @@ class _SqlPrinter:
             case None | WindowJoin() | TableJoin():
                 return True
             case Map(input=below, columns=columns):
-                plain = all(isinstance(one, Column) for _, one in columns)
+                plain = all(isinstance(expression, Column) for _, expression in columns)
                 return plain and self._is_joinable(below)
             case Filter(input=below):
                 return self._is_joinable(below)
@@ -221,7 +225,7 @@ class _SqlPrinter:
         if operator is not None and input.stream not in self.names:
             block = self._made(operator)
             columns = {names.get(name, name): node for name, node in block.columns.items()}
-            outside = {one.stream for each in self.operators for one in each.inputs}
+            outside = {stream.stream for each in self.operators for stream in each.inputs}
             taken = (*(outside - set(self.by_stream)), *self.names.values(), self.stream)
             self.names[input.stream] = fresh(_short_name(input.stream, self.stream), taken)
             self.written[self.names[input.stream]] = block_text(replace(block, columns=columns))
@@ -236,7 +240,11 @@ class _SqlPrinter:
 def _without_prefix(names: tuple[str, ...], left: SelectText) -> dict[str, str]:
     """Shorter names for columns that clash with none of their own side, but with the left's."""
     short = {name: name.removeprefix("right_") for name in names}
-    return {name: one for name, one in short.items() if one in left.columns and one not in names}
+    return {
+        name: column
+        for name, column in short.items()
+        if column in left.columns and column not in names
+    }
 
 
 def _short_name(operator: str, query: str) -> str:

@@ -68,7 +68,7 @@ def fresh(wanted: str, taken: Iterable[str]) -> str:
     >>> fresh("kwh", ["KWH", "kwh_2"])
     'kwh_3'
     """
-    folded = {one.lower() for one in taken}
+    folded = {name.lower() for name in taken}
     name, count = wanted, 1
     while name.lower() in folded:
         count += 1
@@ -84,7 +84,7 @@ def unique_names(
     A column has the name that is wished for it, else its own, else ``right_<name>``.
     """
     names: dict[str, str] = {}
-    for source in (wished, {one: one for one in schema.names}):
+    for source in (wished, {column: column for column in schema.names}):
         for own, name in source.items():
             if own not in names and fresh(name, (*taken, *names.values())) == name:
                 names[own] = name

@@ -119,7 +119,7 @@ def used_columns(select: exp.Select, rows: RowScope) -> frozenset[str]:
     """The columns that SELECT, GROUP BY and HAVING read, so that joins need not carry others."""
     clauses = [select.args.get("group"), select.args.get("having")]
     found: set[str] = set()
-    for node in [*select.expressions, *(one for one in clauses if one is not None)]:
+    for node in [*select.expressions, *(clause for clause in clauses if clause is not None)]:
         if _is_star(node):
             found.update(name for name, _ in _expanded(node, rows))
             continue

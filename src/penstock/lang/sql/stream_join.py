@@ -31,13 +31,17 @@ def with_stream(
     relation = step.relation
     _check_times(joined, relation, source, context)
     right_time = relation.unique(source.shape.event_time or "")
-    alone = tuple(one for one in step.on if one.columns and one.columns <= set(relation.names))
-    shared = tuple(one for one in step.on if one not in alone)
+    alone = tuple(
+        condition
+        for condition in step.on
+        if condition.columns and condition.columns <= set(relation.names)
+    )
+    shared = tuple(condition for condition in step.on if condition not in alone)
     bound, rest = _bound(joined, shared, right_time, relation, rows, context)
     pairs, residual = split_equal(rest, joined.columns)
-    needed = later.union(*(one.columns for one in residual), {right_time})
+    needed = later.union(*(condition.columns for condition in residual), {right_time})
     taken = (*rows.schema.names, *joined.input.schema.names)
-    left_keys = join_keys([one for one, _ in pairs], "key", taken)
+    left_keys = join_keys([expression for expression, _ in pairs], "key", taken)
     right_keys = join_keys([other for _, other in pairs], "right_key", taken)
     left = with_keys(joined.input, left_keys, needed, relation.node, context)
     right = _renamed(relation, source, alone, right_keys, needed, context)
@@ -67,7 +71,9 @@ def _bound(
     context: QueryContext,
 ) -> tuple[TimeBound, Conditions]:
     """The time bound among the conditions, and the conditions it does not make superfluous."""
-    found = [(one, limits(one.expression, joined.offsets, right_time)) for one in given]
+    found = [
+        (condition, limits(condition.expression, joined.offsets, right_time)) for condition in given
+    ]
     whole = combined(limit for _, limit in found if limit is not None)
     with context.written.pointing_at(relation.node):
         bound = whole.bound
@@ -75,7 +81,7 @@ def _bound(
         left_time = joined.input.shape.event_time or ""
         times = (rows.shown(left_time), rows.shown(right_time))
         raise _unbounded(whole, joined.title, times, relation, context)
-    return bound, tuple(one for one, limit in found if limit is None or not limit.exact)
+    return bound, tuple(condition for condition, limit in found if limit is None or not limit.exact)
 
 
 def _unbounded(
@@ -111,7 +117,9 @@ def _renamed(
     def own(part: Expression) -> Expression | None:
         return Column(relation.own[part.name]) if isinstance(part, Column) else None
 
-    in_own = tuple(replace(one, expression=transform(one.expression, own)) for one in alone)
+    in_own = tuple(
+        replace(condition, expression=transform(condition.expression, own)) for condition in alone
+    )
     kept = needed | {name for name, _ in keys}
     columns = [(name, Column(column)) for name, column in relation.own.items() if name in kept]
     added = [(name, transform(key, own)) for name, key in computed(keys)]

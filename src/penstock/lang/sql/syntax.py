@@ -121,7 +121,9 @@ def parse_statement(written: WrittenText) -> exp.Expr:
             place=_token_place(written, tokens[0]),
         )
     _check_commas(written, tokens)
-    statements = [one for one in _parsed(written, tokens, None) if one is not None]
+    statements = [
+        expression for expression in _parsed(written, tokens, None) if expression is not None
+    ]
     if len(statements) != 1:
         raise InputError(
             f"{len(statements)} queries in one text",
@@ -154,7 +156,7 @@ def _tokens(written: WrittenText, what: str = "a query") -> list[Token]:
         tokens = list(DIALECT.tokenize(written.text))
     except TokenError as error:
         raise _unclosed(written, error) from None
-    if not [one for one in tokens if one.token_type is not TokenType.SEMICOLON]:
+    if not [lexeme for lexeme in tokens if lexeme.token_type is not TokenType.SEMICOLON]:
         raise InputError(f"{what} without text", hint="Write one.", place=written.at(0))
     for token in tokens:
         if token.token_type is TokenType.STRING:
@@ -200,11 +202,11 @@ def not_too_deep(written: WrittenText) -> Iterator[None]:
 
 def _check_commas(written: WrittenText, tokens: list[Token]) -> None:
     """sqlglot forgives a comma too many; a column forgotten between two would go unnoticed."""
-    for one, following in zip(tokens, [*tokens[1:], None], strict=True):
+    for token, following in zip(tokens, [*tokens[1:], None], strict=True):
         ends = following is None or following.token_type in _AFTER_NO_COMMA
-        if one.token_type is TokenType.COMMA and ends:
+        if token.token_type is TokenType.COMMA and ends:
             raise InputError(
-                "nothing follows this comma", hint="Remove it.", place=_token_place(written, one)
+                "nothing follows this comma", hint="Remove it.", place=_token_place(written, token)
             )
 
 
@@ -213,7 +215,7 @@ def _token_place(written: WrittenText, token: Token) -> Place:
 
 
 def _second_statement(written: WrittenText, tokens: list[Token]) -> Place:
-    types = [one.token_type for one in tokens]
+    types = [token.token_type for token in tokens]
     return _token_place(written, tokens[types.index(TokenType.SEMICOLON) + 1])
 
 

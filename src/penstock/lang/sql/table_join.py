@@ -27,8 +27,8 @@ def with_table(
             f"a LEFT JOIN with the table {relation.title} can only compare its columns with =",
             "Use JOIN, or move the condition into a subquery that reads the stream.",
         )
-    keys = join_keys([one for one, _ in pairs], "key", joined.input.schema.names)
-    needed = later.union(*(one.columns for one in rest))
+    keys = join_keys([expression for expression, _ in pairs], "key", joined.input.schema.names)
+    needed = later.union(*(condition.columns for condition in rest))
     input = joined.input
     if computed(keys):
         input = with_keys(input, keys, needed, relation.node, context)

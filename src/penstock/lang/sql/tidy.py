@@ -65,15 +65,17 @@ def merge_operators(graph: Graph) -> Graph:
 def _relinked(operator: Operator, same: Mapping[str, str], shapes: Mapping[str, Shape]) -> Operator:
     """The operator reading what its inputs have become."""
     inputs = tuple(
-        Input(same.get(one.stream, one.stream), shapes.get(one.stream, one.shape))
-        for one in operator.inputs
+        Input(same.get(stream.stream, stream.stream), shapes.get(stream.stream, stream.shape))
+        for stream in operator.inputs
     )
     return rewired(operator, inputs)
 
 
 def _is_selection(operator: Operator) -> bool:
     """Whether an operator only picks and renames columns."""
-    return isinstance(operator, Map) and all(isinstance(one, Column) for _, one in operator.columns)
+    return isinstance(operator, Map) and all(
+        isinstance(expression, Column) for _, expression in operator.columns
+    )
 
 
 def _merged(operator: Operator, below: Operator) -> Operator | None:
@@ -100,7 +102,9 @@ def _composed(operator: Map, below: Map) -> Map | None:
     def substituted(part: Expression) -> Expression | None:
         return inner[part.name] if isinstance(part, Column) else None
 
-    columns = tuple((name, transform(one, substituted)) for name, one in operator.columns)
+    columns = tuple(
+        (name, transform(expression, substituted)) for name, expression in operator.columns
+    )
     return Map(operator.name, below.input, columns)
 
 

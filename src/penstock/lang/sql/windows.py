@@ -25,7 +25,7 @@ _FORMS = {
 def window_of(node: exp.Expr, written: WrittenText) -> AnyWindow:
     """The window that ``window(time, 'size', 'slide')`` or ``session_window`` describes."""
     name = node.name.lower()
-    lengths = [_length_us(one, written) for one in node.expressions[1:]]
+    lengths = [_length_us(expression, written) for expression in node.expressions[1:]]
     allowed = (1, 2) if name == "window" else (1,)
     if len(lengths) not in allowed:
         raise written.error(
@@ -57,7 +57,7 @@ def event_time_input(
     titles = " and ".join(relation.title for relation in rows.relations)
     with context.written.pointing_at(node):
         check_windowable(Input(titles, input.shape), "a window")
-    times = [one.column for one in input.shape.times]
+    times = [time_column.column for time_column in input.shape.times]
     if time == times[0]:
         return input
     before = frozenset(times[: times.index(time)]) if time in times else frozenset(times)

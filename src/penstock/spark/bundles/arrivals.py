@@ -98,7 +98,7 @@ class Arrivals:
 
 
 def _add(state: MemberState, ahead: _Ahead, tables: Sequence[pa.Table]) -> None:
-    own = [table for table in (rows_of(ahead.former, one) for one in tables) if table.num_rows]
+    own = [table for table in (rows_of(ahead.former, rows) for rows in tables) if table.num_rows]
     if own:
         state.add(_renumbered(pa.concat_tables(own), ahead.number))
 

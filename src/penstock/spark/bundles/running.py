@@ -107,7 +107,7 @@ class Running:
         """
         offsets = () if self.part is None else self.part.offsets
         sides = [side for offset in offsets for side in (offset.left, offset.right)]
-        told = (LONG_AGO_US if one.watermark_us is None else one.watermark_us for one in sides)
+        told = (LONG_AGO_US if side.watermark_us is None else side.watermark_us for side in sides)
         return min([*(position.watermark_us for position in self.inputs), *told])
 
     @property

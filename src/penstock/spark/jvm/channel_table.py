@@ -119,7 +119,7 @@ class _SparkInput:
         return self.array(f"{CONNECTOR}.read.InputPartition", made)
 
     def _partition(self, index: int, parts: Sequence[FilePart]) -> Any:
-        made = self.array(f"{FILES}.PartitionedFile", [self._file(one) for one in parts])
+        made = self.array(f"{FILES}.PartitionedFile", [self._file(part) for part in parts])
         return self.java(f"{FILES}.FilePartition")(index, made)
 
     def _file(self, part: FilePart) -> Any:

@@ -179,7 +179,9 @@ def last_batch(group: Consumer, sink: KafkaSink, writer: str) -> int:
     if committed.offset > 0:
         return int(committed.offset) - 1
     marks = marks_of(group, sink.brokers, sink.topic, partitions)
-    spans = [Span(key, max(one.low, one.high - _LOOK_BACK), one.high) for key, one in marks.items()]
+    spans = [
+        Span(key, max(mark.low, mark.high - _LOOK_BACK), mark.high) for key, mark in marks.items()
+    ]
     return max((_last_in(group, sink, writer, span) for span in spans), default=_NONE)
 
 

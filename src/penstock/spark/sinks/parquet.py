@@ -102,4 +102,4 @@ def latest_times(rows: pa.Table, columns: tuple[str, ...]) -> dict[str, int]:
     {'ts': 30}
     """
     found = {name: pc.max(rows[name].cast(pa.timestamp("us", "UTC"))) for name in columns}
-    return {name: one.value for name, one in found.items() if one.is_valid}
+    return {name: statistic.value for name, statistic in found.items() if statistic.is_valid}

@@ -205,9 +205,15 @@ class ChannelReader:
         manifests = (
             log.manifests(_next(start), _next(end)) if is_same else [*log.newer(_next(start))]
         )
-        arrived = [one.arrived_s for one in manifests if one.rows and one.arrived_s is not None]
+        arrived = [
+            manifest.arrived_s
+            for manifest in manifests
+            if manifest.rows and manifest.arrived_s is not None
+        ]
         self.arrived_s = min(arrived, default=None)
-        files = [file for one in manifests for file in one.of_groups(self.groups) if file.rows]
+        files = [
+            file for manifest in manifests for file in manifest.of_groups(self.groups) if file.rows
+        ]
         self.planned_rows = sum(file.rows for file in files)
         for file in files:
             path = check_file(log, file)
@@ -252,12 +258,14 @@ class ChannelReader:
         while (manifest := log.manifest(start)) is not None:
             unread.append(_Unread(start, manifest.rows, manifest.arrived_s))
             start += 1
-        return sum(one.rows for one in unread)
+        return sum(batch.rows for batch in unread)
 
     def unread_since_s(self) -> float | None:
         """When the oldest of the unread rows, as last counted, entered the system."""
-        unread = [one for log in self._unread.values() for one in log if one.rows]
-        return min((one.arrived_s for one in unread if one.arrived_s is not None), default=None)
+        unread = [batch for log in self._unread.values() for batch in log if batch.rows]
+        return min(
+            (batch.arrived_s for batch in unread if batch.arrived_s is not None), default=None
+        )
 
     def commit(self, end: Offset) -> None:
         """Takes note that nothing before ``end`` will be read again."""
@@ -348,5 +356,5 @@ def _after(manifest: Manifest, before: Offset) -> Offset:
     if manifest.ended:
         return offset | {"ended": True, "watermark_us": END_OF_TIME_US}
     told = (manifest.watermark_us, before.get("watermark_us"))
-    known = [one for one in told if isinstance(one, int)]
+    known = [number for number in told if isinstance(number, int)]
     return offset | {"watermark_us": max(known)} if known else offset

@@ -58,7 +58,7 @@ def make_runs(
                 paths.append(str(check_file(channel, file)))
                 numbers[file.name] = manifest.sequence
     making = _Making(plan, side, channel.folder, runs, numbers)
-    empty = [one.sequence for one in manifests if one.sequence not in numbers.values()]
+    empty = [batch.sequence for batch in manifests if batch.sequence not in numbers.values()]
     for number in empty:
         _window(making).add(number, side.arrow_schema.empty_table())
     if not paths:

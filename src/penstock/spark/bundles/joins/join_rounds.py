@@ -188,7 +188,10 @@ class JoinRounds:
         if not any(join.taken) and place == running.part and not is_first:
             return None
         needs = place.needs()
-        inputs = _keeping(reached, tuple(one.next for one in reached) if needs is None else needs)
+        inputs = _keeping(
+            reached,
+            tuple(input_position.next for input_position in reached) if needs is None else needs,
+        )
         nothing = arrow_schema(join.plan.output.schema).empty_table()
         rows = pa.concat_tables(tables) if tables else nothing
         spent_ms = 1_000 * (time.perf_counter() - began_s)
