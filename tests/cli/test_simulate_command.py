@@ -100,6 +100,12 @@ def test_suggestions_say_what_would_move(network: str) -> None:
 def test_a_deployment_is_simulated_by_its_fragments() -> None:
     found = _record(str(EXAMPLES / "ami" / "ami.yaml"), "--nodes", "2", "--for", "5s")
     assert len(set(found["nodes"])) == 2
+    assert found["fragments"]["heavy_homes"] == {
+        "kind": "light", "round_s": 0.2, "gives_every_s": pytest.approx(1_800 / 8_640),
+        "keeps_s": 2.5, "bound": False,
+    }  # fmt: skip
+    bound = {name for name, told in found["fragments"].items() if told["bound"]}
+    assert bound == {"district_load"}
     assert any("selectivity not known and taken as 1" in note for note in found["notes"])
 
 

@@ -5,9 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from penstock.control.records import Submission
+from penstock.control.system import assembled
 from penstock.errors import InputError
 from penstock.lang.deployment import parse_deployment, read_deployment
-from penstock.load.batches import batch_network
+from penstock.load.batches import BatchNetwork, BatchWork, batch_network
 from penstock.load.bridge import (
     abstract_network,
     tied_units,
@@ -17,6 +19,7 @@ from penstock.load.bridge import (
 from penstock.load.costs import CostTable
 from penstock.load.problem import placement_problem
 from penstock.model.abstract import AbstractNetwork
+from penstock.model.binding import may_move
 from penstock.model.estimates import OperatorEstimate
 from penstock.model.network import NodeSpec
 from penstock.place.fragments import placed_fragments
@@ -129,23 +132,57 @@ def test_what_was_measured_of_batches_is_told_apart_from_rows() -> None:
 def test_what_writes_a_database_is_bound_to_its_node() -> None:
     text = TEXT.replace("on: b", 'to: {table: loads, database: "sqlite:///ami.db"}')
     network = parse_deployment(text, "meters.yaml", Path()).network
-    bound = {one.name: one.is_bound for one in fuse(network)}
+    bound = {fragment.name: fragment.is_bound for fragment in fuse(network)}
     assert bound == {"hourly": False, "peaks": False, "tops": True}
     problem = placement_problem(bridged(text))
     assert dict(zip(problem.units, problem.sticky.tolist(), strict=True)) == bound
-    simulated = batches_of(text)
-    assert {operator.name: operator.is_sticky for operator in simulated.operators} == bound
+    simulated = batches_of(text).network
+    assert {operator.name: operator.is_bound for operator in simulated.operators} == bound
 
 
-def batches_of(text: str) -> AbstractNetwork:
+ON_NODES = """
+streams:
+  readings: {source: {generate: meters, days: 1}, lateness: 2min}
+queries:
+  high: {sql: "SELECT ts, home, kwh FROM readings WHERE kwh > 3", on: b}
+  higher: "SELECT home, kwh FROM high WHERE kwh > 6"
+  hourly: {sql: "SELECT home, window.end AS at, sum(kwh) AS kwh FROM readings
+    GROUP BY home, window(ts, '1 hour')", on: a}
+  pairs: {sql: "SELECT h.home FROM hourly h JOIN readings r ON h.home = r.home
+    AND r.ts BETWEEN h.at AND h.at + INTERVAL 30 MINUTES", TO}
+nodes: {a: {}, b: {cores: 2}}
+"""
+
+
+@pytest.mark.parametrize(
+    "to", ["max_latency: 5s", "on: b", 'to: {table: loads, database: "sqlite:///ami.db"}']
+)
+def test_plans_simulations_and_running_systems_bind_the_same_fragments(to: str) -> None:
+    text = ON_NODES.replace("TO", to)
+    submission = Submission(1, "ami", "yaml", text, ".")
+    units = [unit for unit in assembled([submission]).units.values() if unit.fragment is not None]
+    live = {unit.name: not may_move(unit.fragment, unit.on) for unit in units}
+    planned: dict[str, bool] = {}
+    for operator in bridged(text).operators:
+        planned[operator.unit] = planned.get(operator.unit, False) or operator.is_bound
+    simulated = {
+        operator.name: operator.is_bound for operator in batches_of(text).network.operators
+    }
+    assert planned == simulated == live
+    assert simulated["pairs"] == (to != "max_latency: 5s") and simulated["hourly"]
+
+
+def batches_of(text: str, paces: dict[str, float] | None = None) -> BatchNetwork:
     network = parse_deployment(text, "meters.yaml", Path()).network
     fragments = fuse(network)
     rounds_s = dict.fromkeys((fragment.name for fragment in fragments), 2.0)
-    return batch_network(network, fragments, NODES, BATCHES, {"readings": 10.0}, rounds_s)
+    return batch_network(
+        network, fragments, NODES, BATCHES, {"readings": 10.0}, rounds_s, paces=paces
+    )
 
 
 def test_batches_have_an_operator_for_every_fragment() -> None:
-    found = batches_of(TEXT)
+    found = batches_of(TEXT).network
     assert [stream.name for stream in found.inputs] == ["readings"]
     assert {operator.name: operator.inputs for operator in found.operators} == {
         "hourly": ("readings",), "peaks": ("readings",), "tops": ("hourly",)
@@ -156,6 +193,20 @@ def test_batches_have_an_operator_for_every_fragment() -> None:
     assert [operator.cost_s * 1e6 for operator in found.operators] == pytest.approx([3.0, 1.0, 1.0])
     assert [operator.selectivity for operator in found.operators] == [None, None, None]
     assert [operator.node for operator in found.operators] == ["", "", "b"]
+
+
+def test_batches_have_kind_window_and_state() -> None:
+    work = batches_of(JOINED).work
+    assert work["hourly"] == BatchWork(2.0, "aggregate", keeps_s=3_600.0, gives_every_s=3_600.0)
+    assert work["near"] == BatchWork(2.0, "join", keeps_s=1_800.0, gives_every_s=None)
+    assert batches_of(TEXT).work["peaks"] == BatchWork(2.0, "stateless")
+
+
+def test_windows_pass_as_fast_as_event_time() -> None:
+    """What reads windows of a recording that runs 600 times as fast does so as well."""
+    work = batches_of(JOINED, {"readings": 600.0}).work
+    assert (work["hourly"].keeps_s, work["hourly"].gives_every_s) == (6.0, 6.0)
+    assert work["near"].keeps_s == 3.0
 
 
 def test_what_is_said_about_batches() -> None:
@@ -290,7 +341,7 @@ def test_simulated_members_share_their_rounds() -> None:
     rounds_s = {"hourly": 2.0, "daily": 5.0}
     found = batch_network(
         network, fuse(network), NODES, LIGHT, {"readings": 10.0}, rounds_s, None, set(rounds_s)
-    )
+    ).network
     assert [operator.cost_s * 1e6 for operator in found.operators] == pytest.approx([0.2, 0.2])
     (opening,) = found.openings
     assert (opening.operators, opening.input) == (("daily", "hourly"), "readings")

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from laws import tried
 from penstock.errors import InputError
+from penstock.load.batches import BatchWork
 from penstock.model.abstract import AbstractInput, AbstractNetwork, AbstractNode, AbstractOperator
 from penstock.sim.arrivals import Alternating, Steady
 from penstock.sim.balancing import BalancedSystem, Balancing
-from penstock.sim.micro_batches import MicroBatches
-from penstock.sim.moving import HandOverTimes
+from penstock.sim.micro_batches import MEASURED_PAUSES, MicroBatches
 from penstock.sim.row_feeds import ArrivingRows, EvenRows
 
 
@@ -30,10 +30,14 @@ def fragment(
 
 
 def run(
-    written: AbstractNetwork, rate_per_s: float, where: list[int], seconds: float = 500.0
+    written: AbstractNetwork,
+    rate_per_s: float,
+    where: list[int],
+    seconds: float = 500.0,
+    **windows: BatchWork,
 ) -> MicroBatches:
-    rounds_s = {operator.name: 1.0 for operator in written.operators}
-    batches = MicroBatches(written, EvenRows([rate_per_s]), where, 1, rounds_s)
+    work = {operator.name: BatchWork(1.0) for operator in written.operators} | windows
+    batches = MicroBatches(written, EvenRows([rate_per_s]), where, 1, work)
     batches.advance(seconds)
     return batches
 
@@ -104,7 +108,7 @@ def test_batches_of_a_node_take_turns() -> None:
 
 def test_a_moved_fragment_goes_on_with_what_has_come_meanwhile() -> None:
     found = run(network(fragment("f", 0.05, 0.001), nodes=2), 100.0, [0], seconds=100.0)
-    assert found.suspend([0]) == HandOverTimes().duration_s(1, 0)
+    assert found.suspend([0]) == MEASURED_PAUSES.base_s
     found.advance(110.0)
     assert found.waiting >= 900
     found.resume(0, 1)
@@ -118,7 +122,9 @@ def test_a_moved_fragment_goes_on_with_what_has_come_meanwhile() -> None:
 def test_rows_that_arrive_one_by_one_are_all_counted() -> None:
     written = network(fragment("f", 0.01, 0.0001))
     arrivals = {"I": Alternating(200, ratio=3)}
-    found = MicroBatches(written, ArrivingRows(written.inputs, arrivals, 1), [0], 1, {"f": 0.5})
+    found = MicroBatches(
+        written, ArrivingRows(written.inputs, arrivals, 1), [0], 1, {"f": BatchWork(0.5)}
+    )
     rates = []
     for until_s in range(10, 110, 10):
         found.advance(until_s)
@@ -132,7 +138,7 @@ def test_the_same_seed_gives_the_same_run() -> None:
     def once(seed: int) -> tuple[float, float]:
         written = network(fragment("f", 0.01, 0.0001))
         rows = ArrivingRows(written.inputs, {"I": Steady(100)}, seed)
-        found = MicroBatches(written, rows, [0], seed, {"f": 0.5})
+        found = MicroBatches(written, rows, [0], seed, {"f": BatchWork(0.5)})
         found.advance(50)
         return found.latencies().sum_s, found.statistics().busy[0]
 
@@ -141,7 +147,8 @@ def test_the_same_seed_gives_the_same_run() -> None:
 
 def test_it_is_balanced_like_any_other_system() -> None:
     written = network(fragment("f", 0.3, 0.0), fragment("g", 0.5, 0.0), nodes=2)
-    batches = MicroBatches(written, EvenRows([10.0]), [0, 0], 1, {"f": 1.0, "g": 1.0})
+    work = {"f": BatchWork(1.0), "g": BatchWork(1.0)}
+    batches = MicroBatches(written, EvenRows([10.0]), [0, 0], 1, work)
     BalancedSystem(batches, Balancing(policy="correlation", every_s=5.0), seed=1).advance(60)
     assert sorted(batches.assignment.tolist()) == [0, 1]
 
@@ -149,4 +156,54 @@ def test_it_is_balanced_like_any_other_system() -> None:
 def test_rounds_take_time() -> None:
     with pytest.raises(InputError) as raised:
         MicroBatches(network(fragment("f", 0.1, 0.1)), EvenRows([1.0]), [0], 1, {})
-    assert str(raised.value) == "fragment f looks for rows every 0 s. Give more than zero."
+    assert str(raised.value) == (
+        'it is not said how often fragment f looks for rows. Give {"f": BatchWork(round_s=1.0)}.'
+    )
+    with pytest.raises(InputError) as raised:
+        BatchWork(0.0)
+    assert str(raised.value) == "a fragment that looks for rows every 0 s. Give more than zero."
+
+
+def test_what_is_bound_to_its_node_stays_there() -> None:
+    """Of equal fragments on one node, those move that are not bound to it."""
+    for bound in ({"sticky": True}, {"node": "n0"}):
+        written = network(
+            fragment("f", 0.2, 0.0, **bound),  # type: ignore[arg-type]
+            fragment("g", 0.2, 0.0, **bound),  # type: ignore[arg-type]
+            *(fragment(name, 0.2, 0.0) for name in "hi"),
+            nodes=2,
+        )
+        work = {name: BatchWork(1.0) for name in "fghi"}
+        batches = MicroBatches(written, EvenRows([10.0]), [0, 0, 0, 0], 1, work)
+        BalancedSystem(batches, Balancing(policy="correlation", every_s=5.0), seed=1).advance(60)
+        assert batches.assignment[:2].tolist() == [0, 0]
+        assert 1 in batches.assignment[2:]
+
+
+def test_results_of_windows_come_when_they_close() -> None:
+    """Every 20 s one batch for the reader, which has as many rows as otherwise in 20 batches."""
+    written = network(
+        fragment("sums", 0.05, 0.0, selectivity=0.5),
+        fragment("reader", 0.1, 0.001, reads="sums"),
+        nodes=2,
+    )
+    windows = BatchWork(1.0, "aggregate", keeps_s=20.0, gives_every_s=20.0)
+    found = run(written, 100.0, [0, 1], 1_000.0, sums=windows)
+    assert found.statistics().busy == pytest.approx([0.05, 0.1 / 20 + 50 * 0.001], rel=0.03)
+    (rows, latency_s) = found.sink_latencies()["reader"]
+    assert rows == pytest.approx(50 * 980, rel=0.03)
+    assert latency_s < 5, "rows that wait for their window to close are not late"
+    assert found.latencies().count == pytest.approx(50, abs=1)
+
+
+@given(st.floats(1.0, 60.0), st.floats(10.0, 500.0))
+@tried(25)
+def test_what_is_remembered_makes_a_move_longer(keeps_s: float, rate_per_s: float) -> None:
+    joined = BatchWork(1.0, "join", keeps_s=keeps_s)
+    found = run(network(fragment("f", 0.01, 0.0)), rate_per_s, [0], 200.0, f=joined)
+    # To within the rows of a batch, and the hundredth that is forgotten together.
+    most = rate_per_s * (keeps_s * 1.01 + 1)
+    assert rate_per_s * (keeps_s * 0.98 - 1) <= found.rows_kept(0) <= most
+    assert found.suspend([0]) == MEASURED_PAUSES.duration_s(1, round(found.rows_kept(0)))
+    found.resume(0, 0)
+    assert found.rows_kept(0) > 0 or keeps_s < 2

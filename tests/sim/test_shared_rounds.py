@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laws import tried
+from penstock.load.batches import BatchWork
 from penstock.model.abstract import (
     AbstractInput,
     AbstractNetwork,
@@ -35,8 +36,8 @@ def with_opening(plain: AbstractNetwork, batch_s: float, row_s: float) -> Abstra
 
 
 def batches(written: AbstractNetwork, where: list[int], rate_per_s: float = 100.0) -> MicroBatches:
-    rounds_s = {operator.name: 1.0 for operator in written.operators}
-    return MicroBatches(written, EvenRows([rate_per_s]), where, 1, rounds_s)
+    work = {operator.name: BatchWork(1.0) for operator in written.operators}
+    return MicroBatches(written, EvenRows([rate_per_s]), where, 1, work)
 
 
 COSTS = st.floats(0.0, 0.3), st.floats(0.0, 0.005)

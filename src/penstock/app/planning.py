@@ -20,6 +20,7 @@ from penstock.load.bridge import abstract_network, unmeasured_batches, unmeasure
 from penstock.load.costs import measured_costs
 from penstock.load.problem import Problem, placement_problem
 from penstock.model.abstract import AbstractInput, AbstractNetwork, AbstractNode, AbstractOperator
+from penstock.model.binding import written_node
 from penstock.model.network import Deployment, NodeSpec
 from penstock.place.exhaustive import Exhaustive, is_small
 from penstock.place.fragments import fragments_by_unit
@@ -95,13 +96,8 @@ def _deployed(deployment: Deployment, nodes: int | None) -> Subject:
     )
     names = fragments_by_unit(problem, fragments)
     wiring = None if nodes is not None else deployed_wiring(deployment, fragments)
-    wanted = {query.name: query.on for query in network.queries if query.on is not None}
-    pinned = {
-        fragment.name: wanted[name]
-        for fragment in fragments
-        for name in fragment.queries
-        if name in wanted
-    }
+    written = {fragment.name: written_node(network, fragment) for fragment in fragments}
+    pinned = {name: node for name, node in written.items() if node is not None}
     placement = deployment.placement or DEFAULT
     return Subject(problem, placement, "fragments", names, notes, wiring, pinned)
 

@@ -13,13 +13,13 @@ import numpy as np
 from penstock.balance.policies import policy_called
 from penstock.balance.settings import BalanceSettings
 from penstock.errors import InputError, UsageError, listed, suggestion
-from penstock.feeds.rates import known_rates
+from penstock.feeds.rates import known_paces, known_rates
 from penstock.kernels.engine_choice import light_fragments
 from penstock.lang.abstract import abstract_in
 from penstock.lang.deployment import parse_deployment
 from penstock.lang.files import text_of
 from penstock.load.arrays import Ints
-from penstock.load.batches import batch_network
+from penstock.load.batches import BatchWork, batch_network
 from penstock.load.bridge import abstract_network, unmeasured_batches, unmeasured_kinds
 from penstock.load.costs import measured_costs
 from penstock.load.problem import Problem, placement_problem
@@ -65,7 +65,7 @@ class SimulationSubject:
     """What a file asks to be simulated.
 
     ``planned`` is what planners are told about it, and ``units`` are the operators of ``network``
-    in each of their units. A deployment's fragments look for rows every ``rounds_s``.
+    in each of their units. ``work`` says how the fragments of a deployment work, batch by batch.
     """
 
     network: AbstractNetwork
@@ -74,7 +74,7 @@ class SimulationSubject:
     notes: tuple[str, ...]
     planned: Problem
     units: tuple[tuple[str, ...], ...]
-    rounds_s: Mapping[str, float] | None = None
+    work: Mapping[str, BatchWork] | None = None
 
     @property
     def policy(self) -> str:
@@ -115,10 +115,10 @@ def _nodes_at_work(
 ) -> SimulatedNodes:
     """Abstract networks tuple by tuple, deployments batch by batch."""
     network, seed = subject.network, request.seed
-    if subject.rounds_s is None:
+    if subject.work is None:
         return Simulation(network, arrivals, start, seed, request.physics)
     rows = ArrivingRows(network.inputs, arrivals, seed)
-    return MicroBatches(network, rows, start, seed, subject.rounds_s)
+    return MicroBatches(network, rows, start, seed, subject.work)
 
 
 def subject_of(request: SimulationRequest) -> SimulationSubject:
@@ -148,20 +148,24 @@ def _deployed(deployment: Deployment, request: SimulationRequest) -> SimulationS
     every_s = {
         fragment.name: round_us(network, fragment, SHORTEST_US) / 1e6 for fragment in fragments
     }
-    simulated = batch_network(network, fragments, nodes, costs, rates, every_s, None, light)
-    names = {
-        fragment.name: made.name
-        for fragment, made in zip(fragments, simulated.operators, strict=True)
-    }
+    simulated = batch_network(
+        network, fragments, nodes, costs, rates, every_s, None, light, known_paces(network)
+    )
     units = tuple(
-        tuple(names[operator] for operator in unit)
+        tuple(simulated.names[operator] for operator in unit)
         for unit in fragments_by_unit(problem, fragments)
     )
     notes = (*unmeasured_kinds(fragments, costs), *unmeasured_batches(fragments, costs, light))
     found = _subject(
-        simulated, request, deployment.placement, _balancing(deployment), notes, problem, units
+        simulated.network,
+        request,
+        deployment.placement,
+        _balancing(deployment),
+        notes,
+        problem,
+        units,
     )
-    return replace(found, rounds_s={names[name]: every_s[name] for name in names})
+    return replace(found, work=simulated.work)
 
 
 def _check_physics(given: Physics) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from penstock.app.words import count, span
-from penstock.errors import UsageError
+from penstock.errors import UsageError, listed
 
 if TYPE_CHECKING:
     from penstock.app.simulating import Simulated
@@ -229,6 +229,7 @@ def simulation_record(found: Simulated) -> dict[str, object]:
             operator.name: network.nodes[node].name
             for operator, node in zip(network.operators, where, strict=True)
         },
+        "fragments": _fragment_records(found),
         "moved_load": system.moved_load,
         "moves": [_move_record(found, move) for plan in system.plans for move in plan.moves],
         "notes": list(found.subject.notes),
@@ -259,6 +260,23 @@ def _move_record(found: Simulated, move: PlannedMove) -> dict[str, object]:
     }
 
 
+def _fragment_records(found: Simulated) -> dict[str, object]:
+    """How the fragments of a deployment work; an abstract network has none."""
+    work, operators = found.subject.work, found.system.simulation.network.operators
+    if work is None:
+        return {}
+    return {
+        operator.name: {
+            "kind": work[operator.name].kind,
+            "round_s": work[operator.name].round_s,
+            "gives_every_s": work[operator.name].gives_every_s,
+            "keeps_s": work[operator.name].keeps_s,
+            "bound": operator.is_bound,
+        }
+        for operator in operators
+    }
+
+
 def _loads(found: Simulated) -> list[tuple[float, float]]:
     """The mean and the highest second of every node."""
     line = found.system.timeline
@@ -274,7 +292,7 @@ def simulation_lines(found: Simulated) -> list[str]:
     simulation = found.system.simulation
     network, latencies = simulation.network, simulation.latencies()
     per_s = simulation.events / found.took_s if found.took_s else 0.0
-    is_batched = found.subject.rounds_s is not None
+    is_batched = found.subject.work is not None
     what, waits = ("fragments", "rows") if is_batched else ("operators", "tuples")
     results = f"{count(latencies.count)}{' batches' if is_batched else ''}"
     lines = [
@@ -289,6 +307,7 @@ def simulation_lines(found: Simulated) -> list[str]:
         f"{latencies.ratio:.2f} times the processing time",
         "",
         *_node_lines(found),
+        *_bound_lines(found),
     ]
     return [*lines, *_move_lines(found), *(f"note: {note}" for note in found.subject.notes)]
 
@@ -306,6 +325,16 @@ def _node_lines(found: Simulated) -> list[str]:
     for name, (mean, highest) in zip(names, _loads(found), strict=True):
         lines.append(f"{name:{width}}  {mean:4.0%}   {highest:7.0%}")
     return lines
+
+
+def _bound_lines(found: Simulated) -> list[str]:
+    """Which fragments no policy moves, where one could."""
+    names = [
+        operator.name for operator in found.system.simulation.network.operators if operator.is_bound
+    ]
+    if found.subject.policy == "off" or not names:
+        return []
+    return ["", f"bound to their nodes: {listed(names)}"]
 
 
 def _move_lines(found: Simulated) -> list[str]:

@@ -29,6 +29,8 @@ from penstock.control.records import BalanceRecord, NodeRecord, UnitRecord
 from penstock.control.system import Unit
 from penstock.control.system_balance import balance_settings, read_balance
 from penstock.errors import PenstockError
+from penstock.model.binding import may_move
+from penstock.model.fragments import Fragment
 from penstock.model.moves import Move
 
 log = logging.getLogger(__name__)
@@ -100,7 +102,7 @@ class LiveWorld:
             series,
             [numbers.get(unit.node or "", -1) for unit in units],
             [float(node.cores) for node in nodes],
-            [_may_move(unit, known.get(unit.name)) for unit in units],
+            [may_move(_fragment(known.get(unit.name)), unit.pinned) for unit in units],
         )
 
     def enact(self, instruction: BalanceInstruction) -> bool:
@@ -175,11 +177,5 @@ class LiveBalancing:
             self._loop.look(settings)
 
 
-def _may_move(record: UnitRecord, unit: Unit | None) -> bool:
-    """Whether it is not bound to where it is, by its file or by what it does.
-
-    Parts of a join stay apart: their groups move instead.
-    """
-    fragment = None if unit is None else unit.fragment
-    is_bound = fragment is not None and (fragment.is_bound or fragment.part is not None)
-    return not is_bound and (record.pinned is None or record.pinned != record.node)
+def _fragment(unit: Unit | None) -> Fragment | None:
+    return None if unit is None else unit.fragment

@@ -12,6 +12,7 @@ from penstock.control.spreading import spread_fragment
 from penstock.errors import InputError
 from penstock.lang.deployment import offered_streams, parse_deployment, parse_single_query
 from penstock.model.beginnings import Reread
+from penstock.model.binding import written_node
 from penstock.model.fragments import Fragment
 from penstock.model.network import Deployment, Network
 from penstock.model.operators import Input, Operator
@@ -417,7 +418,7 @@ def _units(
             number,
             network,
             fragment,
-            on=_written_node(network, fragment),
+            on=written_node(network, fragment),
             repeats=repeats,
         )
         for fragment in fragments
@@ -428,30 +429,6 @@ def _units(
 def _rereading(unit: Unit, name: str, number: int, network: Network, again: Reread) -> Unit:
     """The intake that makes rows of another again, where that one is."""
     return Unit(name, number, network, stream=unit.stream, on=unit.on, again=again)
-
-
-def _written_node(network: Network, fragment: Fragment) -> str | None:
-    """The node that the queries of a fragment are written to run on.
-
-    Those of one result have to agree; otherwise there is a fragment for each.
-    """
-    # Of a switch only the case that is wanted is made here.
-    read = {stream.stream for operator in fragment.operators for stream in operator.inputs}
-    inside = read - set(fragment.inputs)
-    wished = [
-        (query.name, query.on)
-        for query in network.queries
-        if query.on and (query.name in fragment.queries or query.stream in inside)
-    ]
-    for name, node in wished[1:]:
-        first, first_node = wished[0]
-        if node != first_node:
-            raise InputError(
-                f"{first} is to run on {first_node} and {name} on {node}, "
-                f"but both are the result of the fragment {fragment.name}, which runs on one node",
-                hint="Write the same node for both, or leave on: out of one of them.",
-            )
-    return wished[0][1] if wished else None
 
 
 def _offered(network: Network, units: Mapping[str, Unit]) -> dict[str, Stream]:

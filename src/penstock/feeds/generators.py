@@ -106,7 +106,7 @@ def paced_rate_per_s(name: str, options: Mapping[str, object]) -> float | None:
     >>> round(paced_rate_per_s("meters", {"homes": 300, "every": "30min", "speedup": 600}))
     100
     """
-    if _pace(options.get("speedup", "max")) is None:
+    if pace_of(options) is None:
         return None
     feed = generator(name, options)
     # Over a stretch that a finite feed does not outlast, so that its end does not lower the rate.
@@ -114,6 +114,11 @@ def paced_rate_per_s(name: str, options: Mapping[str, object]) -> float | None:
     while feed.size is not None and feed.due(seconds) >= feed.size and seconds > 0.1:
         seconds /= 2
     return feed.due(seconds) / seconds
+
+
+def pace_of(options: Mapping[str, object]) -> float | None:
+    """Seconds of event time in a second of wall time; None where a generator gives all at once."""
+    return _pace(options.get("speedup", "max"))
 
 
 def _spec(name: str) -> GeneratorSpec:

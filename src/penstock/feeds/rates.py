@@ -1,4 +1,4 @@
-"""What is known about rates before anything has run."""
+"""What is known about rates, and how fast event time passes, before anything has run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import timedelta
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from penstock.feeds.generators import paced_rate_per_s
+from penstock.feeds.generators import pace_of, paced_rate_per_s
 from penstock.model.network import Network
 from penstock.model.sources import GeneratorSource, ReplaySource, Stream
 
@@ -16,6 +16,22 @@ def known_rates(network: Network) -> dict[str, float]:
     """The rates of streams whose generators keep to one, and the mean rates of paced recordings."""
     rates = {stream.name: _rate_per_s(stream) for stream in network.streams}
     return {name: rate for name, rate in rates.items() if rate is not None}
+
+
+def known_paces(network: Network) -> dict[str, float]:
+    """How many seconds of event time pass in a second, for recorded and generated streams."""
+    paces = {stream.name: _pace(stream) for stream in network.streams}
+    return {name: pace for name, pace in paces.items() if pace is not None}
+
+
+def _pace(stream: Stream) -> float | None:
+    match stream.source:
+        case GeneratorSource(options=options):
+            return pace_of(options)
+        case ReplaySource(speedup=speedup):
+            return speedup
+        case _:
+            return None
 
 
 def _rate_per_s(stream: Stream) -> float | None:

@@ -27,6 +27,7 @@ from penstock.load.costs import LIGHT, LIGHT_ROUND, READING, TRANSFER, CostTable
 from penstock.load.estimate import estimate
 from penstock.load.shared_rounds import SharedRounds
 from penstock.model.abstract import AbstractInput, AbstractNetwork, AbstractNode, AbstractOperator
+from penstock.model.binding import written_node
 from penstock.model.estimates import OperatorEstimate
 from penstock.model.fragments import Fragment
 from penstock.model.network import Network, NodeSpec
@@ -131,8 +132,10 @@ class _Bridge:
         is_measured = fragment.name in self.measured
         made = [self._whole(fragment)] if is_measured else self._parts(fragment)
         made[0] = replace(made[0], fixed_cpu=self._fixed_cpu(fragment))
-        node, bound = self._pinned(fragment), fragment.is_bound
-        return [replace(operator, unit=unit, node=node, sticky=bound) for operator in made]
+        node = written_node(self.network, fragment) or ""
+        return [
+            replace(operator, unit=unit, node=node, sticky=fragment.is_bound) for operator in made
+        ]
 
     def _parts(self, fragment: Fragment) -> list[AbstractOperator]:
         names = {name: self.end(name) for name in fragment.inputs}
@@ -208,11 +211,6 @@ class _Bridge:
     def _name(self, fragment: Fragment, stream: str) -> str:
         """A stream inside a fragment: by its own name, unless several fragments make it."""
         return f"{fragment.name}/{stream}" if stream in self.repeated else stream
-
-    def _pinned(self, fragment: Fragment) -> str:
-        """The node that a query of the fragment asks for."""
-        wanted = [self.network.query(name).on for name in fragment.queries]
-        return next((node for node in wanted if node), "")
 
 
 def _window_s(operator: Operator) -> float | None:

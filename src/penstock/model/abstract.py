@@ -130,6 +130,11 @@ class AbstractOperator:
         return self.sticky or self.kind in STICKY_KINDS
 
     @property
+    def is_bound(self) -> bool:
+        """Whether it stays on its node: it is sticky, or somebody has said where it runs."""
+        return self.is_sticky or bool(self.node)
+
+    @property
     def is_varying(self) -> bool:
         return self.varying or self.selectivity is None
 

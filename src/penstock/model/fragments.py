@@ -56,8 +56,12 @@ class Fragment:
 
     @property
     def is_bound(self) -> bool:
-        """Whether something in it may not be handed to another node while it runs."""
-        return not all(operator.movable for operator in (*self.operators, *self.writes))
+        """Whether it stays on the node it was first put on, whatever the load.
+
+        What uses a database does. Parts of a join stay apart: their groups move instead.
+        """
+        is_movable = all(operator.movable for operator in (*self.operators, *self.writes))
+        return self.part is not None or not is_movable
 
     @property
     def delay_us(self) -> int:

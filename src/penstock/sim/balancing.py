@@ -133,12 +133,12 @@ class BalancedSystem:
     def situation(self) -> Situation:
         """What a decision would be made from now."""
         network, where = self.simulation.network, self.simulation.assignment
-        stays = [operator.is_sticky or bool(operator.node) for operator in network.operators]
+        bound = [operator.is_bound for operator in network.operators]
         return Situation.of(
             self._window.samples_of(self._names),
             [where[members[0]] for members in self._members.values()],
             [node.cpu for node in network.nodes],
-            [not any(stays[number] for number in members) for members in self._members.values()],
+            [not any(bound[number] for number in members) for members in self._members.values()],
         )
 
     @property

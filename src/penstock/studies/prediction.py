@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from penstock.load.batches import BatchWork
 from penstock.model.abstract import AbstractInput, AbstractNetwork, AbstractNode, AbstractOperator
 from penstock.sim.micro_batches import MicroBatches
 from penstock.sim.row_feeds import EvenRows
@@ -154,10 +155,11 @@ def simulated(
         tuple(AbstractNode(node) for node in nodes),
     )
     where = [nodes.index(assignment[name]) for name in names]
+    work = dict.fromkeys(names, BatchWork(ROUND_S))
     used, latencies_s = np.zeros(len(nodes)), []
     for seed in range(_RUNS):
         rows = EvenRows([rate_per_s] * len(names))
-        batches = MicroBatches(network, rows, where, seed, dict.fromkeys(names, ROUND_S))
+        batches = MicroBatches(network, rows, where, seed, work)
         batches.advance(_SIMULATED_S)
         used += batches.statistics().utilisation / _RUNS
         latencies_s.append(batches.latencies().mean_s)
