@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from penstock.cli import following_commands, printing
-from penstock.cli import system_commands as module
+from penstock.cli import submitting_commands as module
 from penstock.cli.main import app
 from penstock.control.answer_models import DroppedAnswer, SubmittedAnswer
 from penstock.control.client import LogPart

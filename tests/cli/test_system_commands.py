@@ -10,7 +10,13 @@ import pytest
 from pydantic import TypeAdapter
 from typer.testing import CliRunner
 
-from penstock.cli import following_commands, printing, system_commands
+from penstock.cli import (
+    following_commands,
+    move_command,
+    printing,
+    status_command,
+    submitting_commands,
+)
 from penstock.cli.main import app
 from penstock.control.answer_models import (
     FragmentAnswer,
@@ -97,7 +103,7 @@ def said(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     monkeypatch.setattr(printing.time, "localtime", lambda _: (1970, 1, 1, 9, 5, 7, 3, 1, 0))
 
     def run(arguments: str, columns: int = 300, **answers: Any) -> str:
-        for module in (system_commands, following_commands):
+        for module in (status_command, submitting_commands, move_command, following_commands):
             monkeypatch.setattr(module, "connected", lambda _: ToyClient(answers))
         done = CliRunner().invoke(app, arguments.split(), env={"COLUMNS": str(columns)})
         assert done.exit_code == 0, done.output

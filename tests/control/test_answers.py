@@ -24,6 +24,7 @@ from penstock.control.answers import (
     system_answer,
 )
 from penstock.control.catalog import Catalog
+from penstock.control.metrics import FRAGMENT_NUMBERS
 from penstock.control.records import NodeRecord, UnitRecord
 from penstock.control.system import System, assembled
 from penstock.model.beginnings import Beginning
@@ -200,7 +201,7 @@ class TestFragments:
         again = FragmentAnswer.model_validate_json(readings.model_dump_json())
         assert again == readings
         text = metrics_text(running)
-        assert 'penstock_fragment_cpu_ms{fragment="readings",node="a"} 2.5\n' in text
+        assert 'penstock_fragment_cpu_seconds_total{fragment="readings",node="a"} 0.0025\n' in text
 
 
 class TestQueries:
@@ -298,7 +299,7 @@ class TestOperators:
         }
         label = f'{{fragment="peaks",operator="{found["filter"]["operator"]}"}}'
         text = metrics_text(running)
-        assert f"penstock_operator_selectivity{label} 0.2\n" in text
+        assert f"penstock_operator_selectivity_ratio{label} 0.2\n" in text
 
     def test_before_anything_is_measured_there_are_none(self, running: Catalog) -> None:
         assert operators_answer(running, system(running)) == []
@@ -325,22 +326,38 @@ class TestMetrics:
         numbers = {field.name: 1 for field in fields(FragmentStatus) if field.name not in others}
         measured = FragmentStatus("peaks", **numbers)  # type: ignore[arg-type]
         running.sample("b", NodeSample(1.0, fragments={"peaks": measured}))
-        names = {family.name for family in parsed(metrics_text(running))}
-        assert names >= {f"penstock_fragment_{name}" for name in numbers}
+        assert set(FRAGMENT_NUMBERS) == set(numbers)
+        told = {family.name: family.samples[0].value for family in parsed(metrics_text(running))}
+        for exported in FRAGMENT_NUMBERS.values():
+            assert told[f"penstock_fragment_{exported.name}"] == exported.scale
+        assert told["penstock_fragment_busy_seconds"] == 0.001
+        assert told["penstock_fragment_row_cost_seconds"] == 1e-6
+        assert told["penstock_fragment_waiting_seconds"] == 1
+
+    def test_what_only_grows_is_a_counter(self, running: Catalog) -> None:
+        measured = FragmentStatus("peaks", rows_in=7, backlog_rows=3)
+        running.sample("b", NodeSample(1.0, fragments={"peaks": measured}))
+        text = metrics_text(running, [UNREAD.model_copy(update={"rows": {"late": 3}})])
+        kinds = {family.name: family.type for family in parsed(text)}
+        assert kinds["penstock_fragment_rows_in"] == "counter"
+        assert kinds["penstock_stream_set_aside_rows"] == "counter"
+        assert kinds["penstock_fragment_backlog_rows"] == "gauge"
 
     def test_how_far_a_query_is_behind(self, running: Catalog) -> None:
         at_ms = 1_000 * (time.time() - 60)
         measured = FragmentStatus("peaks", watermark_ms=int(at_ms))
         running.sample("b", NodeSample(1.0, fragments={"peaks": measured}))
         families = {family.name: family for family in parsed(metrics_text(running))}
-        gap_s = samples(families["penstock_query_watermark_gap_s"])[("peaks",)]
+        gap_s = samples(families["penstock_query_watermark_gap_seconds"])[("peaks",)]
         assert 60 <= gap_s < 70
 
     def test_what_could_not_be_used_is_counted(self, running: Catalog) -> None:
         aside = UNREAD.model_copy(update={"rows": {"late": 3, "skipped": 1}})
         text = metrics_text(running, [aside])
-        assert 'penstock_stream_set_aside_rows{kind="late",stream="readings"} 3.0\n' in text
-        assert 'penstock_stream_set_aside_rows{kind="skipped",stream="readings"} 1.0\n' in text
+        assert 'penstock_stream_set_aside_rows_total{kind="late",stream="readings"} 3.0\n' in text
+        assert (
+            'penstock_stream_set_aside_rows_total{kind="skipped",stream="readings"} 1.0\n' in text
+        )
 
     def test_names_may_hold_anything(self, running: Catalog) -> None:
         odd = UNREAD.model_copy(update={"stream": 'a"b\\c\nd'})

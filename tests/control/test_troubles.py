@@ -103,3 +103,4 @@ def test_the_worst_first() -> None:
     )
     kinds = [one.kind for one in told]
     assert kinds == ["node gone", "failed", "held back", "hot node", "set aside"]
+    assert told[-1].command == "penstock rows s --dead-letters"

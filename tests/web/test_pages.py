@@ -61,6 +61,19 @@ def test_every_file_that_is_imported_is_there() -> None:
                 assert (f"{folder}/{name}" if folder else name) in assets(), (path, name)
 
 
+def test_the_page_uses_what_the_api_describes_and_nothing_else(api: Api) -> None:
+    described = set(api.app.openapi()["paths"])
+    written = "".join(file.content.decode() for path, file in assets().items() if "/" not in path)
+    # Of a path that is put together, its beginning and its end are written.
+    used = set(re.findall(r"""["`](/api/[a-z_/]+)[?"`]""", written))
+    used |= {
+        f"{first}/{{name}}{'/' + last if last else ''}"
+        for first, last in re.findall(r"""path\("(/api/\w+)", \w+(?:, "(\w+)")?\)""", written)
+    }
+    assert used <= described, used - described
+    assert {"/api/live", "/api/queries/{name}", "/api/streams/{name}/rows"} <= used
+
+
 def test_the_page_and_its_files_are_served(api: Api) -> None:
     page = api.ask("GET", "/")
     assert page.status_code == 200

@@ -27,24 +27,17 @@ from penstock.cli.failures import reported, reported_as_json
 from penstock.cli.following_commands import EVENTS_EXAMPLES, LOGS_EXAMPLES, events, logs
 from penstock.cli.groups import group_of, position_of
 from penstock.cli.init_command import INIT_EXAMPLES, init
+from penstock.cli.move_command import move
 from penstock.cli.plan_command import PLAN_EXAMPLES, plan
 from penstock.cli.power_command import POWER_EXAMPLES, power
 from penstock.cli.rows_command import ROWS_EXAMPLES, rows
 from penstock.cli.run_command import RUN_EXAMPLES, RunCommand, run
 from penstock.cli.schema_command import SCHEMA_EXAMPLES, schema
 from penstock.cli.simulate_command import SIMULATE_EXAMPLES, simulate
+from penstock.cli.status_command import nodes, status
 from penstock.cli.study_command import STUDY_EXAMPLES, study
-from penstock.cli.system_commands import (
-    dashboard,
-    down,
-    drop,
-    ls,
-    move,
-    nodes,
-    status,
-    submit,
-    up,
-)
+from penstock.cli.submitting_commands import drop, ls, submit
+from penstock.cli.system_commands import dashboard, down, up
 from penstock.cli.system_examples import SYSTEM_EXAMPLES
 from penstock.cli.target import anywhere
 from penstock.cli.transfers_command import TRANSFERS_EXAMPLES, transfers

@@ -1,7 +1,7 @@
 """The newest measurements of a system as Prometheus reads them.
 
-Names end in their unit. Nothing but numbers that were measured is there: what is not known of a
-fragment has no sample.
+Names end in their unit, one of Prometheus's base units; what only grows is a counter. Nothing but
+numbers that were measured is there: what is not known of a fragment has no sample.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from penstock.control.answer_models import (
@@ -22,33 +22,69 @@ from penstock.control.answer_models import (
 )
 from penstock.control.latencies import delay_s
 
-_FRAGMENT_HELP = {
-    "backlog_rows": "Rows in its inputs that are in no batch yet.",
-    "batch_ms": "Time of a batch, the median of the last ones.",
-    "batches": "Batches since it was started on its node.",
-    "busy_ms": "Time in batches since it was started on its node.",
-    "cost_us": "Processor time for a row in.",
-    "cpu_ms": "Processor time since it was started on its node.",
-    "latency_p50_s": "Latency of its last batches of results, the median.",
-    "latency_p99_s": "Latency of its last batches of results, the 99th percentile.",
-    "latest_latency_s": "Latency of its newest batch of results.",
-    "rows_in": "Rows read since it first started, each once.",
-    "rows_in_before": "Rows read by owners before the present one.",
-    "rows_in_per_s": "Rows read in a second.",
-    "rows_out": "Rows given since it first started, each once.",
-    "selectivity": "Rows out for a row in.",
-    "state_bytes": "Memory that its state takes.",
-    "state_rows": "Rows of its state.",
-    "waiting_s": "Age of the oldest row that no finished batch has taken up.",
-    "watermark_ms": "Its watermark: event time since 1970.",
+
+@dataclass(frozen=True)
+class Exported:
+    """How a measured number is exported: its name there, in Prometheus's units, and what it says.
+
+    One that ``grows`` only ever does, until what is measured is started anew.
+    """
+
+    name: str
+    told: str
+    scale: float = 1.0
+    grows: bool = False
+
+
+_S_PER_MS, _S_PER_US = 1e-3, 1e-6
+FRAGMENT_NUMBERS = {
+    "backlog_rows": Exported("backlog_rows", "Rows in its inputs that are in no batch yet."),
+    "batch_ms": Exported(
+        "batch_seconds", "Time of a batch, the median of the last ones.", _S_PER_MS
+    ),
+    "batches": Exported("batches", "Batches since it was started on its node.", grows=True),
+    "busy_ms": Exported(
+        "busy_seconds", "Time in batches since it was started on its node.", _S_PER_MS, grows=True
+    ),
+    "cost_us": Exported("row_cost_seconds", "Processor time for a row in.", _S_PER_US),
+    "cpu_ms": Exported(
+        "cpu_seconds", "Processor time since it was started on its node.", _S_PER_MS, grows=True
+    ),
+    "latency_p50_s": Exported(
+        "latency_p50_seconds", "Latency of its last batches of results, the median."
+    ),
+    "latency_p99_s": Exported(
+        "latency_p99_seconds", "Latency of its last batches of results, the 99th percentile."
+    ),
+    "latest_latency_s": Exported(
+        "latest_latency_seconds", "Latency of its newest batch of results."
+    ),
+    "rows_in": Exported("rows_in", "Rows read since it first started, each once.", grows=True),
+    "rows_in_before": Exported("rows_in_before", "Rows read by owners before the present one."),
+    "rows_in_per_s": Exported("rows_in_per_second", "Rows read in a second."),
+    "rows_out": Exported("rows_out", "Rows given since it first started, each once.", grows=True),
+    "selectivity": Exported("selectivity_ratio", "Rows out for a row in."),
+    "state_bytes": Exported("state_bytes", "Memory that its state takes."),
+    "state_rows": Exported("state_rows", "Rows of its state."),
+    "waiting_s": Exported(
+        "waiting_seconds", "Age of the oldest row that no finished batch has taken up."
+    ),
+    "watermark_ms": Exported(
+        "watermark_timestamp_seconds", "Its watermark: event time since 1970.", _S_PER_MS
+    ),
 }
-_OPERATOR_HELP = {
-    "cost_us": "Processor time for a row in, by estimate.",
-    "rows_in": "Rows in since its fragment was started on its node.",
-    "rows_in_per_s": "Rows in, in a second.",
-    "rows_out": "Rows out since its fragment was started on its node.",
-    "rows_out_per_s": "Rows out, in a second.",
-    "selectivity": "Rows out for a row in.",
+"""The numbers of a fragment, by their names among its measurements."""
+_OPERATOR_NUMBERS = {
+    "cost_us": Exported("row_cost_seconds", "Processor time for a row in, by estimate.", _S_PER_US),
+    "rows_in": Exported(
+        "rows_in", "Rows in since its fragment was started on its node.", grows=True
+    ),
+    "rows_in_per_s": Exported("rows_in_per_second", "Rows in, in a second."),
+    "rows_out": Exported(
+        "rows_out", "Rows out since its fragment was started on its node.", grows=True
+    ),
+    "rows_out_per_s": Exported("rows_out_per_second", "Rows out, in a second."),
+    "selectivity": Exported("selectivity_ratio", "Rows out for a row in."),
 }
 
 
@@ -111,7 +147,7 @@ def _node_families(nodes: Iterable[NodeAnswer]) -> tuple[Metric, ...]:
 def _fragment_families(fragments: Sequence[FragmentAnswer]) -> Iterator[Metric]:
     epoch = _of_fragment("epoch", "How often it was given to a node.")
     restarts = _of_fragment("restarts", "How often it was started again since it last ran well.")
-    limit = _of_fragment("limit_s", "How long its results may take.")
+    limit = _of_fragment("limit_seconds", "How long its results may take.")
     late = _of_fragment("late", "Whether they take longer.")
     for fragment in fragments:
         labels = _labels(fragment)
@@ -121,12 +157,12 @@ def _fragment_families(fragments: Sequence[FragmentAnswer]) -> Iterator[Metric]:
             limit.add_metric(labels, fragment.limit_s)
             late.add_metric(labels, fragment.late)
     yield from (epoch, restarts, limit, late)
-    for name, told in _FRAGMENT_HELP.items():
-        family = _of_fragment(name, told)
+    for measured, exported in FRAGMENT_NUMBERS.items():
+        family = _family("fragment", exported, "fragment", "node")
         for fragment in fragments:
-            value = getattr(fragment.measured, name, None)
+            value = getattr(fragment.measured, measured, None)
             if value is not None:
-                family.add_metric(_labels(fragment), value)
+                family.add_metric(_labels(fragment), value * exported.scale)
         yield family
 
 
@@ -134,7 +170,9 @@ def _query_families(
     fragments: Iterable[FragmentAnswer], queries: Mapping[str, Sequence[str]], now_s: float
 ) -> tuple[Metric, ...]:
     gap = _gauge(
-        "penstock_query_watermark_gap_s", "How far its watermark is behind the clock.", "query"
+        "penstock_query_watermark_gap_seconds",
+        "How far its watermark is behind the clock.",
+        "query",
     )
     share = _gauge(
         "penstock_query_latency_ratio", "How long its results take, over what they may.", "query"
@@ -178,30 +216,33 @@ def _cpu_shares(
 
 
 def _operator_families(operators: Sequence[OperatorAnswer]) -> Iterator[Metric]:
-    for name, told in _OPERATOR_HELP.items():
-        family = _gauge(f"penstock_operator_{name}", told, "operator", "fragment")
+    for measured, exported in _OPERATOR_NUMBERS.items():
+        family = _family("operator", exported, "operator", "fragment")
         for operator in operators:
-            value = getattr(operator, name)
+            value = getattr(operator, measured)
             if value is not None:
-                family.add_metric([operator.operator, operator.fragment], value)
+                family.add_metric([operator.operator, operator.fragment], value * exported.scale)
         yield family
 
 
 def _stream_families(set_aside: Iterable[SetAsideAnswer]) -> tuple[Metric, ...]:
-    rows = _gauge(
-        "penstock_stream_set_aside_rows",
-        "Rows of a stream that could not be used, by the kind of reason.",
-        "stream",
-        "kind",
-    )
+    told = "Rows of a stream that could not be used, by the kind of reason."
+    rows = _family("stream", Exported("set_aside_rows", told, grows=True), "stream", "kind")
     nothing = _gauge(
         "penstock_stream_nothing_read", "Whether it has ended and nothing could be used.", "stream"
     )
-    for told in set_aside:
-        for kind, count in told.rows.items():
-            rows.add_metric([told.stream, kind], count)
-        nothing.add_metric([told.stream], told.nothing_read)
+    for aside in set_aside:
+        for kind, count in aside.rows.items():
+            rows.add_metric([aside.stream, kind], count)
+        nothing.add_metric([aside.stream], aside.nothing_read)
     return rows, nothing
+
+
+def _family(
+    subject: str, exported: Exported, *labels: str
+) -> CounterMetricFamily | GaugeMetricFamily:
+    kind = CounterMetricFamily if exported.grows else GaugeMetricFamily
+    return kind(f"penstock_{subject}_{exported.name}", exported.told, labels=labels)
 
 
 def _gauge(name: str, told: str, *labels: str) -> GaugeMetricFamily:

@@ -142,7 +142,7 @@ def _set_aside(one: Answer) -> Trouble:
         kind="set aside",
         subject=one["stream"],
         text=f"rows of {one['stream']} could not be used: {one['text']}",
-        command="penstock status",
+        command=f"penstock rows {one['stream']} --dead-letters",
     )
 
 

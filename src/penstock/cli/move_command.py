@@ -1,0 +1,48 @@
+"""``penstock move``: a fragment, or groups of a join, to another node."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from penstock.cli.completion import fragment_names, node_names
+from penstock.cli.printing import JsonOption, clock, print_json, print_line
+from penstock.cli.target import HomeOption, connected
+from penstock.errors import RunError
+
+if TYPE_CHECKING:
+    from penstock.control.answer_models import MoveAnswer
+
+
+def move(
+    fragment: Annotated[
+        str,
+        typer.Argument(
+            metavar="FRAGMENT",
+            help="A fragment, or groups: [dim]pairs:3,7[/dim]",
+            autocompletion=fragment_names,
+        ),
+    ],
+    node: Annotated[str, typer.Argument(metavar="NODE", autocompletion=node_names)],
+    home: HomeOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Move a fragment, or groups of a join, to another node, while it runs."""
+    client = connected(home)
+    done = client.await_move(client.move(fragment, node).id)
+    if done.state == "done" and "groups" not in done.numbers:
+        done = client.await_pause(done.id)
+    if json:
+        print_json(done)
+    else:
+        print_line(move_line(done))
+    if done.state != "done":
+        raise RunError(f"{fragment} stays on {done.source}: {done.error}")
+
+
+def move_line(one: MoveAnswer) -> str:
+    took = f" in {one.ended_s - one.created_s:.1f} s" if one.ended_s else ""
+    paused = f", paused {one.pause_s:.2f} s" if one.pause_s is not None else ""
+    what = f"move {one.id}: {one.unit} {one.source} → {one.target} {one.state}"
+    return f"{clock(one.created_s)}  {what}{took}{paused}: {one.error or one.reason}"
