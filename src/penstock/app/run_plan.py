@@ -202,9 +202,9 @@ def check_speed(state: Path, request: RunRequest) -> None:
 
 def is_finished(plan: RunPlan, state: StateFolder) -> bool:
     """Whether an earlier run has finished all of it."""
-    return all(state.fragment(fragment.name).is_finished for fragment in plan.fragments)
+    return all(state.fragment(fragment.id).is_finished for fragment in plan.fragments)
 
 
 def has_begun(plan: RunPlan, state: StateFolder) -> bool:
     """Whether there is something to go on from."""
-    return any(state.fragment(fragment.name).has_begun for fragment in plan.fragments)
+    return any(state.fragment(fragment.id).has_begun for fragment in plan.fragments)

@@ -98,7 +98,7 @@ def _beginnings(plan: RunPlan, state: StateFolder) -> list[str]:
     from penstock.spark.late_fragments import begun
 
     late = begun(state, plan.network, plan.fragments, state.next_epoch())
-    new = [part for part in late.fragments if not state.fragment(part.name).has_begun]
+    new = [part for part in late.fragments if not state.fragment(part.id).has_begun]
     added = [name for name, number in plan.generations.items() if number]
     names = [name for part in new for name in part.queries if name in added]
     inputs = [pair for fragment in new for pair in fragment.beginning.inputs.items()]

@@ -97,7 +97,7 @@ class _RunOfSystem:
         self._first_aside = self._set_aside()
         self._first = counted_before(home.state, plan.fragments)
         state = StateFolder(home.state)
-        names = [fragment.name for fragment in plan.fragments]
+        names = [fragment.id for fragment in plan.fragments]
         self._done_before = {name for name in names if state.fragment(name).is_finished}
 
     def outcome(self) -> Outcome:

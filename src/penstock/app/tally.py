@@ -64,7 +64,7 @@ class Counted:
 def counted_before(state: Path, fragments: Iterable[Fragment]) -> dict[str, Counted]:
     """What each fragment has read and given by what is kept in a state folder."""
     layout = StateLayout(state)
-    folders = {fragment.name: layout.fragment(fragment.name) for fragment in fragments}
+    folders = {fragment.name: layout.fragment(fragment.id) for fragment in fragments}
     return {
         name: Counted(tally(folder / "rows_in")["rows"], tally(folder / "rows_out")["rows"])
         for name, folder in folders.items()

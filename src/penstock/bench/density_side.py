@@ -27,6 +27,7 @@ from penstock.channels.writer import Writer
 from penstock.errors import RunError
 from penstock.kernels.engine_choice import choose_engine
 from penstock.model.engines import EngineName
+from penstock.model.ids import channel_for
 from penstock.model.network import Network
 from penstock.place.fuse import fuse
 from penstock.spark.node import Node, NodeOptions
@@ -132,7 +133,7 @@ def _run_on_node(
             raise RunError(f"{fragment.name} does not run {engine}: {chosen.reason}")
         node.start_fragment(queried, replace(fragment, is_read=True), 1)
     try:
-        with _running(_fed(state.channel("readings"))):
+        with _running(_fed(state.channel(channel_for("readings")))):
             return measure(warm_up_s, measured_s, lambda: node.take_latencies_s(last))
     finally:
         node.stop()

@@ -17,6 +17,7 @@ import pyarrow as pa
 from penstock.channels.files import write_files
 from penstock.channels.writer import Writer
 from penstock.lang.deployment import parse_deployment
+from penstock.model.ids import PartId, channel_for
 from penstock.place.fuse import fuse
 from penstock.spark.node import Node, NodeOptions
 from penstock.spark.session import SessionOptions, start_session
@@ -26,6 +27,7 @@ _ROWS_A_BATCH = 500
 _BATCH_US = 250_000
 _FIRST_MOVES = 5
 _ROUND_MS = 200
+_MOVING = PartId("moving")
 _LOOK_EVERY_S = 0.002
 _DEPLOYMENT = """
 streams:
@@ -58,7 +60,7 @@ def measure_moves(keys: int, moves: int, folder: Path) -> list[LightMove]:
         for at, name in ((0, "moving"), (0, "staying"), (1, "staying_too")):
             sides[at].start_fragment(work.network, work.fragments[name], 1)
         work.give(np.arange(keys))
-        work.await_batch(sides[0], "moving", 0)
+        work.await_batch(sides[0], _MOVING, 0)
         # The first moves of a young process compile what later ones find ready.
         done = [
             _move(work, sides[number % 2], sides[1 - number % 2], number + 2)
@@ -72,16 +74,16 @@ def measure_moves(keys: int, moves: int, folder: Path) -> list[LightMove]:
 
 
 def _move(work: _Work, source: Node, target: Node, epoch: int) -> LightMove:
-    before = source.batches("moving")
+    before = source.batches(_MOVING)
     work.give()
-    work.await_batch(source, "moving", before)
+    work.await_batch(source, _MOVING, before)
     ordered_s = time.perf_counter()
     target.arm(work.network, work.fragments["moving"], epoch)
     work.give()
     stopped_s = time.perf_counter()
-    source.release("moving")
+    source.release(_MOVING)
     target.start_fragment(work.network, work.fragments["moving"], epoch)
-    work.await_batch(target, "moving", 0)
+    work.await_batch(target, _MOVING, 0)
     arrived_s = time.perf_counter()
     return LightMove(arrived_s - ordered_s, arrived_s - stopped_s)
 
@@ -91,14 +93,14 @@ class _Work:
 
     def __init__(self, state: StateFolder) -> None:
         self.state = state
-        self._writer = Writer(state.channel("readings"), 1)
+        self._writer = Writer(state.channel(channel_for("readings")), 1)
         self._random = np.random.default_rng(1)
         self._batches = 0
         self._keys = 1
         self.network = parse_deployment(_DEPLOYMENT, "moves.yaml", state.path).network
         self.fragments = {fragment.name: fragment for fragment in fuse(self.network)}
 
-    def await_batch(self, node: Node, name: str, after: int) -> None:
+    def await_batch(self, node: Node, name: PartId, after: int) -> None:
         """Waits until a node has got through one more batch of a fragment."""
         while node.batches(name) <= after:
             failure = node.failure(name)

@@ -23,6 +23,7 @@ from penstock.bench.processes import processor_s, total
 from penstock.channels.files import write_files
 from penstock.channels.writer import Writer
 from penstock.errors import RunError
+from penstock.model.ids import PartId, channel_for
 from penstock.place.fuse import fuse
 from penstock.spark.node import Node, NodeOptions
 from penstock.spark.session import SessionOptions, start_session
@@ -42,7 +43,7 @@ class LightRounds:
 
     def __init__(self, node: Node, writer: Writer, members: int, rows: int) -> None:
         self._node, self._writer, self._rows = node, writer, rows
-        self._names = [f"q{number}" for number in range(members)]
+        self._names = [PartId(f"q{number}") for number in range(members)]
         self._random = np.random.default_rng(1)
         self._given = 0
 
@@ -80,7 +81,7 @@ def rounds_of(members: int, rows: int, folder: Path) -> Iterator[LightRounds]:
     for fragment in fuse(queried):
         node.start_fragment(queried, replace(fragment, is_read=True), 1)
     try:
-        writer = Writer(state.channel("readings"), 1, _RETAINED_ROWS)
+        writer = Writer(state.channel(channel_for("readings")), 1, _RETAINED_ROWS)
         yield LightRounds(node, writer, members, rows)
     finally:
         node.stop()

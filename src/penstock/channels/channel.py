@@ -42,6 +42,7 @@ from penstock.channels.shared_round import (
     read_shared_rows,
 )
 from penstock.errors import RunError
+from penstock.model.ids import ReaderId
 from penstock.model.schema import checked_name
 
 _ENTRY = re.compile(r"(\d{8,})\.json")
@@ -175,28 +176,28 @@ class Channel:
         if start <= self.head() and not self.entry(start).exists():
             raise self._missing(start)
 
-    def register(self, reader: str) -> bool:
+    def register(self, reader: ReaderId) -> bool:
         """Makes ``reader`` one for whom data is kept; whether it was not one before.
 
         One already known keeps its place.
         """
         return create_once(self._reader(reader), sealed(0))
 
-    def has_reader(self, reader: str) -> bool:
+    def has_reader(self, reader: ReaderId) -> bool:
         """Whether data is kept for ``reader``."""
         return self._reader(reader).exists()
 
-    def forget(self, reader: str) -> None:
+    def forget(self, reader: ReaderId) -> None:
         """Keeps nothing for ``reader`` any more."""
         self._reader(reader).unlink(missing_ok=True)
         self._window(reader).unlink(missing_ok=True)
 
-    def advance(self, reader: str, sequence: int) -> None:
+    def advance(self, reader: ReaderId, sequence: int) -> None:
         """Records that ``reader`` needs nothing before ``sequence`` any more."""
         # An older place only keeps data for longer.
         move_number(self._reader(reader), sequence)
 
-    def keep_window(self, reader: str, sequence: int) -> None:
+    def keep_window(self, reader: ReaderId, sequence: int) -> None:
         """Records that ``reader`` may read the batches from ``sequence`` on again.
 
         What it has read of them does not count as unread, so it holds nobody back.
@@ -215,10 +216,10 @@ class Channel:
         names = os.listdir(self.folder / "readers")  # noqa: PTH208
         return any(not name.startswith(".") for name in names)
 
-    def _reader(self, name: str) -> Path:
+    def _reader(self, name: ReaderId) -> Path:
         return self.folder / "readers" / checked_name(name, "reader")
 
-    def _window(self, name: str) -> Path:
+    def _window(self, name: ReaderId) -> Path:
         return self.folder / "windows" / checked_name(name, "reader")
 
     def free(self, kept: range, needed_from: int) -> range:

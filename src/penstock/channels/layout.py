@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from penstock.model.ids import ChannelId, FragmentId, NodeId, PartId
+
 
 @dataclass(frozen=True)
 class StateLayout:
     """The paths under one state folder; nothing is opened or made.
 
-    >>> StateLayout(Path("state")).channel("readings")
+    >>> from penstock.model.ids import channel_for
+    >>> StateLayout(Path("state")).channel(channel_for("readings"))
     PosixPath('state/channels/readings')
     """
 
@@ -48,21 +51,21 @@ class StateLayout:
         folders = (self.channels, self.fragments, self.bundles, streams, self.dead_letters)
         return (*folders, rehearsals, self.epoch)
 
-    def channel(self, stream: str) -> Path:
-        """The channel that carries a stream."""
-        return self.channels / stream
+    def channel(self, channel: ChannelId) -> Path:
+        """Where the batches of a channel lie."""
+        return self.channels / channel
 
-    def fragment(self, name: str) -> Path:
-        """What a fragment keeps: its checkpoint, its state, how far it is."""
-        return self.fragments / name
+    def fragment(self, part: PartId) -> Path:
+        """What a part of a fragment keeps: its checkpoint, its state, how far it is."""
+        return self.fragments / part
 
-    def groups(self, join: str) -> Path:
+    def groups(self, join: FragmentId) -> Path:
         """Where the parts of a join say who owns which group."""
-        return self.fragment(join) / "groups"
+        return self.fragments / join / "groups"
 
-    def runs(self, fragment: str) -> Path:
+    def runs(self, part: PartId) -> Path:
         """Where the sorted runs of a join lie, all of which can be made again."""
-        return self.fragment(fragment) / "runs"
+        return self.fragment(part) / "runs"
 
     def stream(self, name: str) -> Path:
         """What the intake of a stream keeps."""
@@ -72,10 +75,10 @@ class StateLayout:
         """Rows of a stream that could not be used."""
         return self.dead_letters / stream
 
-    def rehearsals(self, node: str) -> Path:
+    def rehearsals(self, node: NodeId) -> Path:
         """Where a node tries out what is to come."""
         return self.path / "rehearsals" / node
 
-    def of_unit(self, name: str) -> tuple[Path, ...]:
+    def of_unit(self, name: PartId) -> tuple[Path, ...]:
         """All that a unit of this name may have beside its channel."""
         return (self.fragment(name), self.stream(name), self.letters(name))

@@ -70,6 +70,7 @@ from penstock.control.system_balance import balance_answer, set_balance
 from penstock.control.view_api import add_view
 from penstock.errors import InputError, PenstockError, RunError, UsageError, listed
 from penstock.feeds.arrow import rows_of
+from penstock.model.ids import ReaderId
 from penstock.model.measurements import NodeSample
 from penstock.model.moves import Move
 from penstock.model.settings import settings_of
@@ -355,10 +356,10 @@ def _groups(system: System, stream: str, written: str) -> frozenset[int]:
     return kept.named(written)
 
 
-def _reader(name: str) -> str:
+def _reader(name: str) -> ReaderId:
     if not _NAME.fullmatch(name):
         raise InputError(f"{name!r} is no name for a reader", hint="Use letters, digits and _.")
-    return f"outside_{name}"
+    return ReaderId(f"outside_{name}")
 
 
 def _arrow(rows: pa.Table | None) -> bytes:

@@ -48,6 +48,7 @@ from penstock.errors import InputError, PenstockError, RunError, listed, suggest
 from penstock.model.beginnings import Begun, StartKind
 from penstock.model.durations import US_PER_S
 from penstock.model.estimates import OperatorEstimate
+from penstock.model.ids import PartId, channel_for, reader_for
 from penstock.model.moves import Move
 from penstock.model.network import Deployment
 from penstock.model.sharing import NOTHING_SHARED, SharedStream, Sharing
@@ -314,7 +315,11 @@ class Controller:
 
         The system as it is with it: ``system`` is that without what the beginning adds.
         """
-        read = [(unit.name, stream) for unit in made for stream in system.units[unit.name].reads]
+        read = [
+            (unit.reader, stream)
+            for unit in (system.units[record.name] for record in made)
+            for stream in unit.reads
+        ]
         registered, begun = [], Begun(start)
         try:
             # Registered before anything runs: from now on nothing they will read is freed.
@@ -347,7 +352,8 @@ class Controller:
             stream = system.units[again.stream].stream
             assert stream is not None
             check_rereadable(stream, StateLayout(self._home.state).stream(stream.name), again)
-        for reader, beginning in begun.fragments.items():
+        for name, beginning in begun.fragments.items():
+            reader = reader_for(PartId(name))
             for stream_name, begin in beginning.inputs.items():
                 self.channel(stream_name).advance(reader, begin.next)
                 if begin.before is not None:
@@ -413,7 +419,7 @@ class Controller:
 
     def channel(self, stream: str) -> Channel:
         """The channel that carries a stream."""
-        return Channel.open(StateLayout(self._home.state).channel(stream))
+        return Channel.open(StateLayout(self._home.state).channel(channel_for(stream)))
 
     def drop(
         self, name: str, patience_s: float = _STOPPING_AT_MOST_S, keep_data: bool = False
@@ -442,7 +448,7 @@ class Controller:
         # and the next of that name would go on from there.
         for unit in left.gone:
             for stream in unit.reads:
-                self.channel(stream).forget(unit.name)
+                self.channel(stream).forget(unit.reader)
         for unit in left.gone:
             if kept is not None and unit.submission == submission.id:
                 self._keep(unit, kept)
@@ -536,7 +542,7 @@ class Controller:
     def _keep(self, unit: Unit, folder: Path) -> None:
         """Puts what a unit has written aside, under the same names as in the state folder."""
         layout = StateLayout(self._home.state)
-        for part in (layout.channel(unit.gives), *layout.of_unit(unit.name)):
+        for part in (layout.channel(unit.gives), *layout.of_unit(unit.id)):
             if part.exists():
                 target = folder / part.relative_to(layout.path)
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -544,7 +550,7 @@ class Controller:
 
     def _forget(self, unit: Unit) -> None:
         self.channel(unit.gives).drop()
-        for folder in StateLayout(self._home.state).of_unit(unit.name):
+        for folder in StateLayout(self._home.state).of_unit(unit.id):
             shutil.rmtree(folder, ignore_errors=True)
 
     def move(self, wishes: Sequence[Move]) -> tuple[MoveRecord, ...]:

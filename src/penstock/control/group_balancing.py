@@ -143,7 +143,8 @@ def report_of(
 
     Its groups share its load by the rows that each had.
 
-    >>> from penstock.model.parts import FragmentId, JoinSpread
+    >>> from penstock.model.ids import FragmentId
+    >>> from penstock.model.parts import JoinSpread
     >>> first = FragmentStatus("j_part1", busy_ms=0, group_rows=(0, 0, 0))
     >>> later = FragmentStatus("j_part1", busy_ms=8_000, group_rows=(300, 0, 100))
     >>> part = Part(FragmentId("j"), 1, JoinSpread(2, 3))

@@ -20,6 +20,7 @@ from penstock.control.records import MoveRecord, UnitRecord
 from penstock.control.system import System
 from penstock.errors import InputError, listed, suggestion
 from penstock.model.group_table import GroupTable
+from penstock.model.ids import FragmentId
 from penstock.model.partition_groups import PartitionGroups
 from penstock.model.parts import JoinSpread, parts_of
 
@@ -76,7 +77,7 @@ class GroupMoves:
         return found
 
     def _files(self, join: str) -> GroupFiles:
-        return GroupFiles(self._layout.groups(join))
+        return GroupFiles(self._layout.groups(FragmentId(join)))
 
     def join(self, name: str) -> SpreadJoin:
         """The join of this name; raises if there is none in parts."""

@@ -15,6 +15,7 @@ from penstock.control.recorded_plans import plan_text
 from penstock.control.records import UnitRecord
 from penstock.control.sharing import StreamIndex, can_be_tapped, decided_sharing
 from penstock.control.system import System, Unit, pruned, tapped
+from penstock.model.ids import PartId
 from penstock.model.network import Network
 from penstock.model.sharing import SharedStream, Sharing
 
@@ -95,7 +96,7 @@ class LiveSharing:
             return f"{name} does not run yet"
         if not is_inside:
             return ""
-        engine = StateLayout(self.state).fragment(name) / "engine"
+        engine = StateLayout(self.state).fragment(PartId(name)) / "engine"
         if read_text(engine) == "native" or not can_be_tapped(unit):
             return f"{name} is a query of its own, which is not cut while it runs"
         return ""

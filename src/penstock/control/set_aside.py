@@ -11,6 +11,7 @@ from penstock.channels.layout import StateLayout
 from penstock.control.answer_models import LetterAnswer, SetAsideAnswer
 from penstock.control.system import System
 from penstock.feeds.set_aside import set_aside_text
+from penstock.model.ids import channel_for
 from penstock.model.sources import RunningSource
 
 Counts = Mapping[str, int]
@@ -43,7 +44,7 @@ def set_aside_answer(state: Path, streams: Iterable[str]) -> list[SetAsideAnswer
         kinds = {kind: n for kind, n in letters.counts().items() if n}
         if kinds:
             reasons = letters.reasons()
-            nothing = has_ended_unread(Channel(StateLayout(state).channel(name)))
+            nothing = has_ended_unread(Channel(StateLayout(state).channel(channel_for(name))))
             text = set_aside_text(kinds, reasons)
             found.append(
                 SetAsideAnswer(

@@ -8,9 +8,10 @@ from dataclasses import replace
 from penstock.errors import InputError
 from penstock.model.beginnings import FIRST, Beginning
 from penstock.model.fragments import Fragment
+from penstock.model.ids import FragmentId
 from penstock.model.network import Network
 from penstock.model.operators import Input, Union, WindowJoin
-from penstock.model.parts import FragmentId, JoinSpread, parts_of
+from penstock.model.parts import JoinSpread, parts_of
 
 
 def spread_fragment(

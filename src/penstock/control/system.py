@@ -14,6 +14,7 @@ from penstock.lang.deployment import offered_streams, parse_deployment, parse_si
 from penstock.model.beginnings import Reread
 from penstock.model.binding import written_node
 from penstock.model.fragments import Fragment
+from penstock.model.ids import ChannelId, PartId, ReaderId, channel_for, reader_for
 from penstock.model.network import Deployment, Network
 from penstock.model.operators import Input, Operator
 from penstock.model.partition_groups import PartitionGroups
@@ -49,9 +50,19 @@ class Unit:
         return "intake" if self.fragment is None else "fragment"
 
     @property
-    def gives(self) -> str:
+    def id(self) -> PartId:
+        """What a node owns when it runs this."""
+        return PartId(self.name)
+
+    @property
+    def reader(self) -> ReaderId:
+        """As what it reads its inputs."""
+        return reader_for(self.id)
+
+    @property
+    def gives(self) -> ChannelId:
         """The channel it fills."""
-        return self.fragment.channel if self.fragment else self.name
+        return self.fragment.channel if self.fragment else channel_for(self.name)
 
     @property
     def is_offered(self) -> bool:

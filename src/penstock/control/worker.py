@@ -13,6 +13,7 @@ from penstock.control.meter import NodeMeter
 from penstock.control.system import Unit
 from penstock.errors import PenstockError
 from penstock.model.fragments import Fragment
+from penstock.model.ids import NodeId, PartId
 from penstock.model.measurements import FragmentStatus, IntakeSample, NodeSample
 from penstock.model.network import Network
 from penstock.spark.cluster_nodes import task_seconds
@@ -35,7 +36,7 @@ class SparkWorker:
     def __init__(
         self, name: str, session: SparkSession, state: StateFolder, options: NodeOptions
     ) -> None:
-        self._rehearsals = state.rehearsals(name)
+        self._rehearsals = state.rehearsals(NodeId(name))
         shutil.rmtree(self._rehearsals, ignore_errors=True)
         self._session = session
         self._state = state
@@ -55,7 +56,7 @@ class SparkWorker:
             if unit.again is None:
                 self._node.start_intake(unit.stream, epoch)
             else:
-                self._node.read_again(unit.name, unit.stream, unit.again, epoch)
+                self._node.read_again(PartId(unit.name), unit.stream, unit.again, epoch)
         self._units[unit.name] = unit
         self._warmed.add(unit.name)
 
@@ -86,23 +87,23 @@ class SparkWorker:
             return False
 
     def cool(self, name: str) -> None:
-        self._node.disarm(name)
+        self._node.disarm(PartId(name))
 
     def release(self, name: str, patience_s: float = 0.0) -> None:
-        self._node.release(name, patience_s)
+        self._node.release(PartId(name), patience_s)
         self._units.pop(name, None)
 
     def failure(self, name: str) -> PenstockError | None:
-        return self._node.failure(name)
+        return self._node.failure(PartId(name))
 
     def is_finished(self, name: str) -> bool:
-        return self._node.is_finished(name)
+        return self._node.is_finished(PartId(name))
 
     def is_held_back(self, name: str) -> bool:
-        return self._node.is_held_back(name)
+        return self._node.is_held_back(PartId(name))
 
     def milestones(self, name: str) -> Mapping[str, float]:
-        return self._node.milestones(name)
+        return self._node.milestones(PartId(name))
 
     def has_room(self) -> bool:
         return shutil.disk_usage(self._state.path).free >= _ROOM_BYTES
@@ -111,7 +112,7 @@ class SparkWorker:
         found = {}
         for name in fragments:
             try:
-                found[name] = self._node.status(name)
+                found[name] = self._node.status(PartId(name))
             except KeyError:
                 continue  # Released by another thread just now.
         return found

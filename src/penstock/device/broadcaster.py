@@ -32,6 +32,7 @@ from penstock.device.splitting import first_cuts
 from penstock.device.station import Answer, Station
 from penstock.errors import InputError, RunError, listed, suggestion
 from penstock.model.devices import DeviceProfile, DeviceSection
+from penstock.model.ids import ReaderId
 from penstock.model.network import Deployment
 from penstock.power.air.cycle import AirResult, CycleHead, encode_cycle
 
@@ -113,8 +114,8 @@ class Broadcaster:
         place = read_number(channel.folder / "readers" / self._reader(query)) or 0
         query.next = max(place, channel.oldest() if place == 0 else place)
 
-    def _reader(self, query: _Query) -> str:
-        return f"devices_{query.chain.query}"
+    def _reader(self, query: _Query) -> ReaderId:
+        return ReaderId(f"devices_{query.chain.query}")
 
     def _channel(self, stream: str) -> Channel:
         return Channel.open(self._channels / stream)

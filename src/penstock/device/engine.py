@@ -26,6 +26,7 @@ from penstock.kernels.window_plan import PlannedCall, WindowPlan
 from penstock.kernels.window_results import give_results
 from penstock.kernels.window_state import LONG_AGO_US, MemberTime, MemberWindows
 from penstock.model.expressions import Column, type_of
+from penstock.model.ids import PartId
 from penstock.model.schema import Schema
 from penstock.model.types import DataType
 from penstock.model.windows import Window
@@ -199,7 +200,7 @@ def _plan(step: DeviceStep, schema: Schema) -> WindowPlan:
             raise InputError(f"{step.name} has an aggregate {call.function} this device lacks")
         calls.append(PlannedCall(name, kind, call.arguments))
     return WindowPlan(
-        step.name, "rows", schema, (), Column(AT), aggregate.window, aggregate.keys,
+        PartId(step.name), "rows", schema, (), Column(AT), aggregate.window, aggregate.keys,
         tuple(calls), aggregate, (),
     )  # fmt: skip
 

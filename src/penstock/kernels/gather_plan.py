@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from penstock.model.fragments import Fragment
+from penstock.model.ids import PartId
 from penstock.model.schema import Shape
 
 
@@ -12,7 +13,7 @@ from penstock.model.schema import Shape
 class GatherPlan:
     """Gives the rows of several channels as they come; its time is that of the slowest."""
 
-    name: str
+    name: PartId
     streams: tuple[str, ...]
     output: Shape
 
@@ -20,4 +21,4 @@ class GatherPlan:
 def plan_gathering(fragment: Fragment) -> GatherPlan:
     """How a fragment gathers what the parts of a join give."""
     assert fragment.gathers is not None
-    return GatherPlan(fragment.name, fragment.inputs, fragment.operators[-1].output)
+    return GatherPlan(fragment.id, fragment.inputs, fragment.operators[-1].output)

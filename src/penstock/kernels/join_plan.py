@@ -34,6 +34,7 @@ from penstock.model.beginnings import (
 )
 from penstock.model.expressions import Column, Expression, columns_of, to_sql
 from penstock.model.fragments import Fragment
+from penstock.model.ids import PartId
 from penstock.model.operators import Filter, Input, JoinKind, Map, Operator, WindowJoin
 from penstock.model.parts import Part
 from penstock.model.schema import Schema, Shape
@@ -115,7 +116,7 @@ class JoinPlan:
     condition, which is then the first of them. With ``part`` only that part's groups are joined.
     """
 
-    name: str
+    name: PartId
     left: PlannedSide
     right: PlannedSide
     bound: TimeBound
@@ -219,7 +220,7 @@ class _Planning:
         condition = None if is_spark and join.join == "inner" else join.condition
         output = (after[-1] if after else join).output
         plan = JoinPlan(
-            self._fragment.name, sides[0], sides[1], join.bound, join.join, condition, joined,
+            self._fragment.id, sides[0], sides[1], join.bound, join.join, condition, joined,
             after, output, is_spark, self._fragment.part,
         )  # fmt: skip
         try:

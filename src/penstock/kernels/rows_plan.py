@@ -11,6 +11,7 @@ from penstock.kernels.inlining import computed_by, first_computed_time, first_no
 from penstock.kernels.window_plan import NotLight, counting_operators
 from penstock.kernels.window_results import apply_operators
 from penstock.model.fragments import Fragment
+from penstock.model.ids import PartId
 from penstock.model.operators import Filter, Map, Operator
 from penstock.model.schema import Schema, Shape
 
@@ -22,7 +23,7 @@ class RowsPlan:
     Only what others have already computed is read so: results are few beside the rows behind them.
     """
 
-    name: str
+    name: PartId
     stream: str
     schema: Schema
     operators: tuple[Operator, ...]
@@ -55,4 +56,4 @@ def plan_rows(fragment: Fragment) -> RowsPlan | NotLight:
     if computed is not None:
         return NotLight(f"kernels cannot keep {computed} within the calendar")
     first = operators[0].inputs[0].schema
-    return RowsPlan(fragment.name, fragment.inputs[0], first, operators)
+    return RowsPlan(fragment.id, fragment.inputs[0], first, operators)

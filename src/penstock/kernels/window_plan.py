@@ -20,6 +20,7 @@ from penstock.kernels.inlining import (
 from penstock.model.beginnings import WHOLE, result_given, since_behind
 from penstock.model.expressions import Column, Expression, type_of
 from penstock.model.fragments import Fragment
+from penstock.model.ids import PartId
 from penstock.model.operators import Aggregate, Filter, Map, Operator
 from penstock.model.schema import Schema, Shape
 from penstock.model.types import DataType
@@ -45,7 +46,7 @@ class WindowPlan:
     in front of it; without ``has_tail`` it gives nothing else.
     """
 
-    name: str
+    name: PartId
     stream: str
     schema: Schema
     conditions: tuple[Expression, ...]
@@ -181,7 +182,7 @@ def _plan(
         calls.append(PlannedCall(name, kind, arguments))
     keys = tuple((name, substitute(key, columns)) for name, key in aggregate.keys)
     return WindowPlan(
-        fragment.name,
+        fragment.id,
         fragment.inputs[0],
         first.schema,
         conditions,

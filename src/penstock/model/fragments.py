@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from penstock.model.beginnings import FIRST, Beginning
+from penstock.model.ids import ChannelId, PartId, ReaderId, channel_for, reader_for
 from penstock.model.operators import Operator, SqlWrite
-from penstock.model.parts import ChannelId, JoinSpread, Part
+from penstock.model.parts import JoinSpread, Part
 from penstock.model.schema import checked_name
 
 
@@ -41,9 +42,19 @@ class Fragment:
         checked_name(self.name, "fragment")
 
     @property
+    def id(self) -> PartId:
+        """What a node owns of it: the part that it is, or all of it."""
+        return PartId(self.name) if self.part is None else self.part.id
+
+    @property
+    def reader(self) -> ReaderId:
+        """As what it reads its inputs."""
+        return reader_for(self.id)
+
+    @property
     def channel(self) -> ChannelId:
         """The channel it fills, if others read it."""
-        return ChannelId(self.output) if self.part is None else self.part.channel
+        return channel_for(self.output) if self.part is None else self.part.channel
 
     @property
     def is_whole(self) -> bool:

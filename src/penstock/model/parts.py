@@ -8,20 +8,12 @@ its own. The join's fragment then gathers these channels, so that its readers se
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NewType, cast, get_args
+from typing import Literal, cast, get_args
 
 from penstock.errors import InputError
 from penstock.model.durations import US_PER_S, duration_text
+from penstock.model.ids import ChannelId, FragmentId, PartId, ReaderId, channel_for, reader_for
 from penstock.model.partition_groups import GROUPS_AT_MOST
-
-FragmentId = NewType("FragmentId", str)
-"""A fragment as it was planned, whatever its parts are."""
-PartId = NewType("PartId", str)
-"""What a node owns: the name of a unit, of a member of a bundle, and of the folder it keeps."""
-ChannelId = NewType("ChannelId", str)
-"""A channel, by the stream that it carries or the part that fills it."""
-ReaderId = NewType("ReaderId", str)
-"""A reader of channels: batches are kept for it."""
 
 PARTS_AT_MOST = 32
 AUTOMATIC_PARTS = 4
@@ -101,12 +93,12 @@ class Part:
     @property
     def channel(self) -> ChannelId:
         """The channel that it fills."""
-        return ChannelId(self.id)
+        return channel_for(self.id)
 
     @property
     def reader(self) -> ReaderId:
         """As what it reads its inputs."""
-        return ReaderId(self.id)
+        return reader_for(self.id)
 
     @property
     def first_groups(self) -> frozenset[int]:

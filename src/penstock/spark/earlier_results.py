@@ -18,6 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from penstock.channels.durable import read_number
 from penstock.channels.layout import StateLayout
 from penstock.errors import InputError, RunError
+from penstock.model.ids import PartId
 from penstock.model.network import Network
 from penstock.model.operators import SqlWrite
 from penstock.model.sources import FileSink, KafkaSink
@@ -77,10 +78,10 @@ def earlier_results(state: Path, network: Network) -> EarlierResults:
     return EarlierResults(tuple(batches), tuple(tables), tuple(topics))
 
 
-def _lives(state: Path) -> dict[str, str]:
+def _lives(state: Path) -> dict[PartId, str]:
     """The name by which the batches of each fragment are known outside."""
     found = {path.parent.name: read_number(path) for path in state.glob("fragments/*/life")}
-    return {name: f"{number:08x}" for name, number in found.items() if number is not None}
+    return {PartId(name): f"{number:08x}" for name, number in found.items() if number is not None}
 
 
 def _batches(query: str, sink: FileSink, lives: Iterable[str]) -> list[Path]:
@@ -101,7 +102,7 @@ def _batches(query: str, sink: FileSink, lives: Iterable[str]) -> list[Path]:
 
 
 def _written(
-    write: SqlWrite, state: Path, lives: dict[str, str]
+    write: SqlWrite, state: Path, lives: dict[PartId, str]
 ) -> tuple[SqlWrite, int, frozenset[str]] | None:
     """The rows of a table that are all ours; None if there are none of ours."""
     if not lives:

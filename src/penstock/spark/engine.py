@@ -13,6 +13,7 @@ from penstock.errors import RunError
 from penstock.kernels.engine_choice import choose_engine
 from penstock.model.beginnings import InputStart
 from penstock.model.fragments import Fragment
+from penstock.model.ids import PartId, channel_for
 from penstock.model.measurements import FragmentStatus
 from penstock.model.network import Network
 from penstock.model.sources import ConsoleSink, Sink, Stream
@@ -73,7 +74,9 @@ class Engine:
                 if self._is_brought_in(stream):
                     self._node.start_intake(stream, self._epoch)
             for name, again in late.again.items():
-                self._node.read_again(name, self.network.stream(again.stream), again, self._epoch)
+                self._node.read_again(
+                    PartId(name), self.network.stream(again.stream), again, self._epoch
+                )
             for fragment in self.fragments:
                 self._node.start_fragment(self.network, fragment, self._epoch)
                 self._wait_for_readers()
@@ -86,17 +89,17 @@ class Engine:
         while sum(map(self._node.is_starting, self._started())) >= self._cores:
             time.sleep(0.01)
 
-    def _started(self) -> list[str]:
-        return [fragment.name for fragment in self.fragments if fragment.name in self._node.names]
+    def _started(self) -> list[PartId]:
+        return [fragment.id for fragment in self.fragments if fragment.id in self._node.names]
 
     def _register_reader(self, fragment: Fragment) -> None:
         begins = fragment.beginning.inputs
         for name in fragment.inputs:
             begin = begins.get(name, InputStart())
-            if self._state.channel(name).register(fragment.name):
-                self._state.channel(name).advance(fragment.name, begin.next)
-            if begin.before is not None and not self._state.fragment(fragment.name).has_begun:
-                self._state.channel(begin.before).register(fragment.name)
+            if self._state.channel(channel_for(name)).register(fragment.reader):
+                self._state.channel(channel_for(name)).advance(fragment.reader, begin.next)
+            if begin.before is not None and not self._state.fragment(fragment.id).has_begun:
+                self._state.channel(channel_for(begin.before)).register(fragment.reader)
 
     def _is_brought_in(self, stream: Stream) -> bool:
         return any(stream.name in fragment.inputs for fragment in self.fragments)
@@ -110,7 +113,7 @@ class Engine:
     @property
     def is_finished(self) -> bool:
         """Whether all inputs have ended and everything is out."""
-        return all(self._state.fragment(fragment.name).is_finished for fragment in self.fragments)
+        return all(self._state.fragment(fragment.id).is_finished for fragment in self.fragments)
 
     def check(self) -> None:
         """Raises what went wrong, in words a person can use, if anything did."""
@@ -130,7 +133,7 @@ class Engine:
             self._settled = True
             release_planners()
 
-    def reports(self, fragment: str) -> list[dict[str, object]]:
+    def reports(self, fragment: PartId) -> list[dict[str, object]]:
         """Spark's own reports of a fragment's latest batches."""
         return self._node.reports(fragment)
 

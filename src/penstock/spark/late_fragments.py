@@ -22,6 +22,7 @@ from penstock.model.beginnings import (
     streams_since,
 )
 from penstock.model.fragments import Fragment
+from penstock.model.ids import channel_for
 from penstock.model.network import Network
 from penstock.model.retime import Retime
 from penstock.spark.state import StateFolder
@@ -75,7 +76,7 @@ class _Deciding:
         return replace(fragment, beginning=beginning)
 
     def _kept(self, fragment: Fragment) -> Beginning | None:
-        folder = self._state.fragment(fragment.name)
+        folder = self._state.fragment(fragment.id)
         record = read_record(folder.path / _NAME)
         if record is None:
             if folder.has_begun:
@@ -87,7 +88,7 @@ class _Deciding:
     def _keep(self, fragment: Fragment, beginning: Beginning) -> None:
         mine = {begin.before for begin in beginning.inputs.values()}
         again = {name: asdict(reread) for name, reread in self.again.items() if name in mine}
-        folder = self._state.fragment(fragment.name).path
+        folder = self._state.fragment(fragment.id).path
         folder.mkdir(parents=True, exist_ok=True)
         write_record(folder / _NAME, {"beginning": beginning.to_record(), "again": again})
 
@@ -118,9 +119,9 @@ class _Deciding:
         outside = {stream.name for stream in self._network.streams}
         found = {}
         for name in outside.intersection(fragment.inputs):
-            channel = self._state.channel(name)
+            channel = self._state.channel(channel_for(name))
             last = channel.last()
-            if last is not None and not channel.has_reader(fragment.name):
+            if last is not None and not channel.has_reader(fragment.reader):
                 found[name] = last
         return found
 

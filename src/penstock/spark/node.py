@@ -23,6 +23,7 @@ from penstock.kernels.planning import LightPlan
 from penstock.model.beginnings import Reread
 from penstock.model.engines import EngineName
 from penstock.model.fragments import Fragment
+from penstock.model.ids import PartId, channel_for
 from penstock.model.measurements import FragmentStatus
 from penstock.model.network import Network
 from penstock.model.retime import Retime
@@ -106,19 +107,19 @@ class Node:
         self._state = state
         self._options = options
         self._open_sink = open_sink
-        self._ingests: dict[str, IngestThread] = {}
-        self._running: dict[str, NativeRun] = {}
-        self._armed: dict[str, NativeRun] = {}
+        self._ingests: dict[PartId, IngestThread] = {}
+        self._running: dict[PartId, NativeRun] = {}
+        self._armed: dict[PartId, NativeRun] = {}
         self._bundled: LightFragments | None = None
         self._bundling = Lock()
 
     @property
-    def names(self) -> frozenset[str]:
+    def names(self) -> frozenset[PartId]:
         """What it runs."""
         return frozenset(self._running) | frozenset(self._ingests) | self._light_names
 
     @property
-    def _light_names(self) -> frozenset[str]:
+    def _light_names(self) -> frozenset[PartId]:
         return frozenset() if self._bundled is None else self._bundled.names
 
     @property
@@ -143,7 +144,7 @@ class Node:
     def _light_plan(self, network: Network, fragment: Fragment) -> LightPlan | None:
         """How to run a fragment light; None if it is a query of its own."""
         choice = choose_engine(network, fragment, self._options.engine)
-        if self._state.fragment(fragment.name).engine(choice.engine) == "native":
+        if self._state.fragment(fragment.id).engine(choice.engine) == "native":
             return None
         if choice.plan is None:
             raise RunError(
@@ -152,9 +153,9 @@ class Node:
             )
         return choice.plan
 
-    def read_again(self, name: str, stream: Stream, again: Reread, epoch: int) -> None:
+    def read_again(self, name: PartId, stream: Stream, again: Reread, epoch: int) -> None:
         """Makes rows of an outside stream again, in the channel called ``name``."""
-        writer = Writer(self._state.channel(name), epoch, self._options.retained_rows)
+        writer = Writer(self._state.channel(channel_for(name)), epoch, self._options.retained_rows)
         ingest = Rereading(stream, again, writer, self._state.stream(stream.name))
         thread = IngestThread(ingest, name)
         self._ingests[name] = thread
@@ -162,9 +163,11 @@ class Node:
 
     def start_intake(self, stream: Stream, epoch: int) -> None:
         """Brings an outside stream into its channel from now on."""
-        writer = Writer(self._state.channel(stream.name), epoch, self._options.retained_rows)
+        writer = Writer(
+            self._state.channel(channel_for(stream.name)), epoch, self._options.retained_rows
+        )
         thread = IngestThread(self._ingest(stream, writer), stream.name)
-        self._ingests[stream.name] = thread
+        self._ingests[PartId(stream.name)] = thread
         thread.start()
 
     def _ingest(self, stream: Stream, writer: Writer) -> StepwiseIngest:
@@ -191,27 +194,27 @@ class Node:
                 f"{fragment.name} is a query of its own here, so nothing inside it can be shared",
                 hint="Drop what shares it, and submit that again with --no-share.",
             )
-        running = self._armed.pop(fragment.name, None)
+        running = self._armed.pop(fragment.id, None)
         if running is not None and running.epoch != epoch:
             self._disarm(running)
             running = None
         if running is None:
             running = NativeRun(network, fragment, epoch)
-        counted = self._state.fragment(fragment.name)
+        counted = self._state.fragment(fragment.id)
         running.rows_in_before = counted.rows_in()["rows"]
         running.rows_out_before = counted.rows_out()["rows"]
-        self._running[fragment.name] = running
+        self._running[fragment.id] = running
         try:
             self._take_over(running)
         except BaseException:
-            del self._running[fragment.name]
+            del self._running[fragment.id]
             self._disarm(running)
             raise
 
     def _start_light(
         self, network: Network, fragment: Fragment, plan: LightPlan, epoch: int
     ) -> None:
-        folder = self._state.fragment(fragment.name)
+        folder = self._state.fragment(fragment.id)
         # First of all: from here on nothing that a former owner does counts any more.
         folder.claim(epoch)
         outlet = NativeRun(network, fragment, epoch)
@@ -219,7 +222,7 @@ class Node:
         if folder.is_finished:
             outlet.rows_in_before = folder.rows_in()["rows"]
             outlet.rows_out_before = folder.rows_out()["rows"]
-            self._running[fragment.name] = outlet
+            self._running[fragment.id] = outlet
             return
         round_every_us = round_us(network, fragment, 1_000 * self._options.trigger_ms)
         self._light.start(
@@ -236,26 +239,26 @@ class Node:
         if plan is not None:
             self._light.read_ahead(plan)
             return
-        folder = self._state.fragment(fragment.name)
+        folder = self._state.fragment(fragment.id)
         if folder.is_finished or not folder.begin(epoch):
             return
-        self.disarm(fragment.name)
+        self.disarm(fragment.id)
         running = NativeRun(network, fragment, epoch)
         self._start(running)
-        self._armed[fragment.name] = running
+        self._armed[fragment.id] = running
         self._read_ahead(running)
 
     def _read_ahead(self, running: NativeRun) -> None:
         fragment, run = running.fragment, running.run
         assert run is not None
-        checkpoint = path_of(self._state.fragment(fragment.name).path, running.epoch)
+        checkpoint = path_of(self._state.fragment(fragment.id).path, running.epoch)
         try:
             preload(self._session, fragment, checkpoint, str(run.query.runId))
         except Exception:
             # Reading ahead is an optimisation; the move works without it.
             log.exception("the state of %s could not be read ahead", fragment.name)
 
-    def disarm(self, name: str) -> None:
+    def disarm(self, name: PartId) -> None:
         """Lets go of a fragment that was armed, if it was."""
         running = self._armed.pop(name, None)
         if running is not None:
@@ -268,7 +271,7 @@ class Node:
             running.run.stop()
 
     def _take_over(self, running: NativeRun) -> None:
-        folder = self._state.fragment(running.fragment.name)
+        folder = self._state.fragment(running.fragment.id)
         # First of all: from here on nothing that a former owner does counts any more.
         folder.claim(running.epoch)
         sinks = self._sinks(running)
@@ -299,7 +302,7 @@ class Node:
         running.run = FragmentRun(
             fragment,
             rows,
-            self._state.fragment(fragment.name),
+            self._state.fragment(fragment.id),
             running.epoch,
             sinks,
             round_us(running.network, fragment, 1_000 * self._options.trigger_ms) // 1_000,
@@ -321,19 +324,18 @@ class Node:
         return counting(rows if event_time is None else watermarked(rows, event_time), given)
 
     def _reader(self, running: NativeRun, stream: str, event_time: str | None) -> ChannelReader:
-        name = running.fragment.name
-        folder = self._state.fragment(name)
+        folder = self._state.fragment(running.fragment.id)
         begin = running.fragment.beginning.inputs.get(stream)
         before = begin.before if begin is not None else None
         return ChannelReader(
-            channel=self._state.channel(stream),
-            name=name,
+            channel=self._state.channel(channel_for(stream)),
+            name=running.fragment.reader,
             event_time=event_time,
             beats=folder.beats(stream, running.epoch),
             max_rows=self._options.max_rows_per_batch,
             parallelism=self._options.cores,
             begin=begin,
-            before=None if before is None else self._state.channel(before),
+            before=None if before is None else self._state.channel(channel_for(before)),
             may_read=lambda: not running.is_held_back,
             is_closing=running.closing.is_set,
             await_stop=running.await_stop,
@@ -371,7 +373,8 @@ class Node:
         """Channels for the streams inside a fragment that others share."""
         found = {}
         for stream in running.fragment.taps:
-            writer = Writer(self._state.channel(stream), running.epoch, self._options.retained_rows)
+            channel = self._state.channel(channel_for(stream))
+            writer = Writer(channel, running.epoch, self._options.retained_rows)
             shape = running.network.shapes[stream]
             times = (
                 tuple(time_column.column for time_column in shape.times)
@@ -383,7 +386,7 @@ class Node:
 
     def _delivering(self, running: NativeRun) -> list[BatchSink]:
         fragment, sinks = running.fragment, list[BatchSink]()
-        life = self._state.fragment(fragment.name).life()
+        life = self._state.fragment(fragment.id).life()
         for name in fragment.queries:
             sink = running.network.query(name).sink
             opened = None if sink is None else self._sink(running, name, life, sink)
@@ -396,7 +399,7 @@ class Node:
         writer = f"{query}-{life}"
         match sink:
             case FileSink():
-                folder = self._state.fragment(running.fragment.name)
+                folder = self._state.fragment(running.fragment.id)
                 epoch = running.epoch
                 return DirectorySink(sink, writer, epoch, lambda: folder.check_owner(epoch))
             case KafkaSink():
@@ -407,7 +410,7 @@ class Node:
             case _:
                 return self._open_sink(query, sink)
 
-    def failure(self, name: str) -> PenstockError | None:
+    def failure(self, name: PartId) -> PenstockError | None:
         """What went wrong with something this node runs, in words a person can use.
 
         What may pass is tried again a few times before it counts as wrong.
@@ -440,13 +443,13 @@ class Node:
             return RunError(f"{name} has stopped by itself", hint=f"See {self._state.log}.")
         return None
 
-    def is_finished(self, name: str) -> bool:
+    def is_finished(self, name: PartId) -> bool:
         """Whether everything is out that will ever come."""
         if name in self._ingests:
             return self._ingests[name].is_finished
         return self._state.fragment(name).is_finished
 
-    def is_held_back(self, name: str) -> bool:
+    def is_held_back(self, name: PartId) -> bool:
         """Whether readers that are far behind keep it from going on."""
         if name in self._ingests:
             return self._ingests[name].is_held_back
@@ -454,14 +457,14 @@ class Node:
             return self._light.is_held_back(name)
         return self._running[name].is_held_back
 
-    def is_starting(self, name: str) -> bool:
+    def is_starting(self, name: PartId) -> bool:
         """Whether a fragment has not got all its readers yet."""
         if name in self._light_names:
             return False
         run = self._running[name].run
         return run is not None and run.is_starting
 
-    def batches(self, name: str) -> int:
+    def batches(self, name: PartId) -> int:
         """How many batches a fragment has got through since its very first."""
         if name in self._light_names:
             return self._light.batches(name)
@@ -469,14 +472,14 @@ class Node:
         progress = run.query.lastProgress if run is not None else None
         return 0 if progress is None else int(progress["batchId"]) + 1
 
-    def has_progressed(self, name: str) -> bool:
+    def has_progressed(self, name: PartId) -> bool:
         """Whether a fragment has got through a batch since it was started here."""
         if name in self._light_names:
             return self._light.batches(name) > 0
         run = self._running[name].run
         return run is None or run.query.lastProgress is not None
 
-    def status(self, name: str) -> FragmentStatus:
+    def status(self, name: PartId) -> FragmentStatus:
         """How a fragment is doing."""
         if name in self._light_names:
             return self._light.status(name)
@@ -509,7 +512,7 @@ class Node:
                 taken += running.run.latencies.take()
         return taken
 
-    def milestones(self, name: str) -> dict[str, float]:
+    def milestones(self, name: PartId) -> dict[str, float]:
         """When a fragment's checkpoint was taken over, its query started, its first batch out.
 
         Wall time; what has not come yet is not there. Intakes have none of these.
@@ -529,14 +532,14 @@ class Node:
             for name, ingest_thread in tuple(self._ingests.items())
         }
 
-    def reports(self, name: str) -> list[dict[str, object]]:
+    def reports(self, name: PartId) -> list[dict[str, object]]:
         """Spark's own reports of a fragment's latest batches; of light ones it makes none."""
         if name in self._light_names:
             return []
         run = self._running[name].run
         return [dict(report) for report in run.query.recentProgress] if run else []
 
-    def release(self, name: str, patience_s: float = 0.0) -> None:
+    def release(self, name: PartId, patience_s: float = 0.0) -> None:
         """Stops one thing; with patience a batch under way is finished first.
 
         Without, it is taken up again by whoever runs the fragment next. Nothing is lost either way.

@@ -22,6 +22,7 @@ from penstock.errors import InputError, RunError
 from penstock.feeds.set_aside import set_aside_text
 from penstock.model.canonical import VERSION, plan_signature
 from penstock.model.fragments import Fragment
+from penstock.model.ids import ChannelId, NodeId, PartId, channel_for
 from penstock.model.network import Network
 from penstock.spark.fragment_folder import FragmentFolder
 
@@ -37,12 +38,11 @@ class StateFolder:
         """Where everything lies in it."""
         return StateLayout(self.path)
 
-    def channel(self, stream: str) -> Channel:
-        """The channel that carries ``stream``."""
-        return Channel.open(self.layout.channel(stream))
+    def channel(self, channel: ChannelId) -> Channel:
+        return Channel.open(self.layout.channel(channel))
 
-    def fragment(self, name: str) -> FragmentFolder:
-        return FragmentFolder(self.layout.fragment(name))
+    def fragment(self, part: PartId) -> FragmentFolder:
+        return FragmentFolder(self.layout.fragment(part))
 
     @property
     def bundles(self) -> Path:
@@ -54,7 +54,7 @@ class StateFolder:
     def stream(self, name: str) -> Path:
         return self.layout.stream(name)
 
-    def rehearsals(self, node: str) -> Path:
+    def rehearsals(self, node: NodeId) -> Path:
         """Where a node tries out what is to come."""
         return self.layout.rehearsals(node)
 
@@ -69,7 +69,7 @@ class StateFolder:
         found = {}
         for name in network.judged:
             kinds = self.dead_letters(name).counts()
-            if any(kinds.values()) and has_ended_unread(self.channel(name)):
+            if any(kinds.values()) and has_ended_unread(self.channel(channel_for(name))):
                 reasons = self.dead_letters(name).reasons()
                 found[name] = set_aside_text(kinds, reasons)
         return found
@@ -104,7 +104,7 @@ class StateFolder:
 
     def check_plan(self, network: Network, fragment: Fragment) -> None:
         """Raises if the state was written by a fragment that did something else."""
-        path = self.fragment(fragment.name).path / "plan"
+        path = self.fragment(fragment.id).path / "plan"
         plan = plan_signature(network, fragment)
         known = read_text(path)
         if known is not None and known != plan:

@@ -21,6 +21,7 @@ from penstock.channels.manifest import file_name
 from penstock.channels.writer import Writer
 from penstock.model.beginnings import FIRST
 from penstock.model.fragments import Fragment
+from penstock.model.ids import PartId, ReaderId, channel_for
 from penstock.model.network import Network
 from penstock.spark.node import Node, NodeOptions
 from penstock.spark.state import StateFolder
@@ -52,16 +53,17 @@ def rehearse(
         stage = StateFolder(Path(folder))
         stage.prepare()
         for name in fragment.inputs:
-            _sample(state.channel(name), stage.channel(name), fragment.name, batches)
+            channel = channel_for(name)
+            _sample(state.channel(channel), stage.channel(channel), fragment.reader, batches)
         node = Node(session, stage, quick)
         node.start_fragment(network, alone, 0)
         try:
-            return _await_batches(node, fragment.name, batches)
+            return _await_batches(node, fragment.id, batches)
         finally:
             node.stop()
 
 
-def _sample(source: Channel, target: Channel, reader: str, batches: int) -> None:
+def _sample(source: Channel, target: Channel, reader: ReaderId, batches: int) -> None:
     """Fills a channel with batches that hold the latest rows of another, again and again."""
     target.register(reader)
     writer = Writer(target, 0)
@@ -84,7 +86,7 @@ def _sample(source: Channel, target: Channel, reader: str, batches: int) -> None
         writer.commit(number, made, watermark_us=number * 1_000)
 
 
-def _await_batches(node: Node, name: str, batches: int) -> bool:
+def _await_batches(node: Node, name: PartId, batches: int) -> bool:
     until_s = time.monotonic() + _PATIENCE_S
     while node.batches(name) < batches and time.monotonic() < until_s:
         failure = node.failure(name)

@@ -16,11 +16,12 @@ from penstock.control.client import Client, await_that
 from penstock.control.home import Home
 from penstock.control.launch import bring_down, bring_up
 from penstock.errors import RunError
+from penstock.model.ids import ReaderId, channel_for
 from penstock.model.measurements import UnitSample
 from penstock.model.network import NodeSpec
 
 _LOOK_EVERY_S = 1.0
-READER = "study"
+READER = ReaderId("study")
 """Rows are kept for it."""
 _MEMORY_BYTES = 1536 << 20
 
@@ -161,7 +162,7 @@ class LiveSystem:
 
     def channel(self, query: str) -> Channel:
         """The channel of a result or a stream, which keeps what is in it from now on."""
-        channel = Channel.open(StateLayout(self.home.state).channel(query))
+        channel = Channel.open(StateLayout(self.home.state).channel(channel_for(query)))
         channel.register(READER)
         return channel
 

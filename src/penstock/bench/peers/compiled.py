@@ -70,6 +70,6 @@ def run(
     try:
         engine.start()
         engine.wait(poll_s=0.05)
-        return [report for fragment in engine.fragments for report in engine.reports(fragment.name)]
+        return [report for fragment in engine.fragments for report in engine.reports(fragment.id)]
     finally:
         engine.stop()

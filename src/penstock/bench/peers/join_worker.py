@@ -26,6 +26,7 @@ from pyspark.sql import functions as F
 from penstock.bench.peers.join_watch import JoinWatch, WatchedJoin
 from penstock.bench.peers.stock import stock_session
 from penstock.lang.deployment import parse_deployment
+from penstock.model.ids import PartId
 from penstock.place.fuse import fuse
 from penstock.spark.node import Node, NodeOptions
 from penstock.spark.session import SessionOptions, start_session
@@ -65,16 +66,16 @@ def run_ours(session: SparkSession, request: Request, scratch: Path) -> Answer:
     for stream in network.streams:
         # Nobody is registered to read yet, so nothing is waited for to be gathered.
         node.start_intake(stream, 1)
-    _await(node, lambda: all(node.is_finished(stream.name) for stream in network.streams))
-    with JoinWatch(lambda: _ours(node, state, fragment.name)) as watch:
+    _await(node, lambda: all(node.is_finished(PartId(stream.name)) for stream in network.streams))
+    with JoinWatch(lambda: _ours(node, state, fragment.id)) as watch:
         node.start_fragment(network, fragment, 1)
-        _await(node, lambda: node.is_finished(fragment.name))
-    batches = node.batches(fragment.name)
+        _await(node, lambda: node.is_finished(fragment.id))
+    batches = node.batches(fragment.id)
     node.stop()
     return {"batches": batches, **watch.summary()}
 
 
-def _ours(node: Node, state: StateFolder, name: str) -> WatchedJoin:
+def _ours(node: Node, state: StateFolder, name: PartId) -> WatchedJoin:
     status = node.status(name)
     runs = state.fragment(name).runs
     sizes = []

@@ -36,7 +36,7 @@ from penstock.kernels.window_plan import WindowPlan
 from penstock.kernels.window_results import MemberResult, give_members
 from penstock.kernels.window_state import MemberTime, MemberWindows
 from penstock.model.beginnings import InputStart
-from penstock.model.parts import FragmentId
+from penstock.model.ids import FragmentId, PartId, reader_for
 from penstock.spark.bundles.arrivals import Arrival, Arrivals
 from penstock.spark.bundles.bundle_log import BundleLog, Entry, Given, Member
 from penstock.spark.bundles.gather_rounds import GatherRounds
@@ -93,9 +93,9 @@ class Bundle:
         session: SparkSession,
         logs: Path,
         name: str,
-        claims_of: Callable[[str], Path],
+        claims_of: Callable[[PartId], Path],
         channel_of: Callable[[str], Channel],
-        runs_of: Callable[[str], Path],
+        runs_of: Callable[[PartId], Path],
         groups_of: Callable[[FragmentId], Path],
         max_rows: int = 250_000,
         deliver: Deliver = _nowhere,
@@ -130,16 +130,16 @@ class Bundle:
         self._told: dict[int, tuple[InputPosition, ...]] = {}
         self._fed: frozenset[str] = frozenset()
         self._called: frozenset[int] | None = None
-        self.failed: dict[str, BaseException] = {}
+        self.failed: dict[PartId, BaseException] = {}
         """What went wrong with members that rest because of it."""
 
     @property
-    def members(self) -> dict[str, Running]:
+    def members(self) -> dict[PartId, Running]:
         """The members at work, by name."""
         return {running.member.name: running for running in self._running.values()}
 
     @property
-    def state_rows(self) -> dict[str, int]:
+    def state_rows(self) -> dict[PartId, int]:
         """How many partial aggregates, or rows of windows, each member keeps, if any."""
         counts = np.zeros(max(1, self._numbers), np.int64)
         for state in self._states.values():
@@ -152,7 +152,7 @@ class Bundle:
         return kept | self._joins.window_rows(self._running)
 
     @property
-    def state_bytes(self) -> dict[str, int]:
+    def state_bytes(self) -> dict[PartId, int]:
         """The memory that what each member keeps takes: its part of the tables it shares."""
         taken = np.zeros(max(1, self._numbers))
         for state in self._states.values():
@@ -164,7 +164,7 @@ class Bundle:
         }
 
     @property
-    def group_rows(self) -> dict[str, tuple[int, ...]]:
+    def group_rows(self) -> dict[PartId, tuple[int, ...]]:
         """How many rows of each group have been new to each part of a join here."""
         return self._joins.group_rows()
 
@@ -197,7 +197,7 @@ class Bundle:
         number = running.member.number
         self._numbers = max(self._numbers, number + 1)
         for stream in running.plan.streams:
-            self._channel_of(stream).register(running.plan.name)
+            self._channel_of(stream).register(reader_for(running.plan.name))
         # One that left and comes back is waited for no longer.
         self._handed = [member for member in self._handed if member.name != running.member.name]
         self._running[number] = running
@@ -211,20 +211,20 @@ class Bundle:
         """Takes a member in from the next round on, where its former owner left off."""
         self.admit(self.arrive(plan, epoch, begins))
 
-    def release(self, name: str) -> None:
+    def release(self, name: PartId) -> None:
         """Leaves a member out after the next round; its state then lies in the log for others."""
         self._releasing.add(self.members[name].member.number)
 
-    def abandon(self, name: str) -> None:
+    def abandon(self, name: PartId) -> None:
         """Forgets a member at once, without a word in the log: whoever comes next fences it."""
         self._drop([self.members[name].member.number], RoundWork({}), {})
 
-    def rest(self, names: Iterable[str]) -> None:
+    def rest(self, names: Iterable[PartId]) -> None:
         """Lets these members, and no others, take no part in rounds until further notice."""
         numbers = {name: running.member.number for name, running in self.members.items()}
         self._resting = {numbers[name] for name in names if name in numbers}
 
-    def resume(self, name: str) -> None:
+    def resume(self, name: PartId) -> None:
         """Tries again with a member that has failed."""
         self.failed.pop(name, None)
         number = self.members[name].member.number
@@ -490,17 +490,17 @@ class Bundle:
             if self._told.get(number) == running.inputs:
                 continue
             self._told[number] = running.inputs
-            name = running.member.name
+            reader = reader_for(running.member.name)
             if isinstance(running.plan, JoinPlan):
                 # First: what was read may be freed as soon as that is known.
                 for channel, first in running.needs().items():
-                    self._channel_of(channel).keep_window(name, first)
+                    self._channel_of(channel).keep_window(reader, first)
             for channel, following in running.reads().items():
-                self._channel_of(channel).advance(name, following)
+                self._channel_of(channel).advance(reader, following)
             for position in running.inputs:
                 begin = position.begin
                 if begin is not None and begin.before is not None and not position.before:
-                    let_go_of(self._channel_of(begin.before), name)
+                    let_go_of(self._channel_of(begin.before), reader)
 
     def _nobody_waits(self) -> bool:
         """Whether every member that left has begun elsewhere: its state may then go."""
@@ -576,7 +576,7 @@ class Bundle:
         self._logs.forget()
         self._arrivals.forget()
 
-    def membership(self, name: str) -> Membership:
+    def membership(self, name: PartId) -> Membership:
         """The claims on a member."""
         return Membership(name, self._claims_of(name), self._logs)
 

@@ -29,6 +29,7 @@ from penstock.channels.durable import RESTORE
 from penstock.errors import RunError
 from penstock.kernels.window_join.part_place import PartPlace
 from penstock.kernels.window_join.part_records import place_record, read_place
+from penstock.model.ids import PartId
 from penstock.spark.bundles.container import Unpacked, pack, write_once
 
 _ENTRY = re.compile(r"(\d{10})\.round")
@@ -43,7 +44,7 @@ class Member:
     """
 
     number: int
-    name: str
+    name: PartId
     epoch: int
     rows_in: int = 0
     rows_out: int = 0
@@ -233,12 +234,12 @@ class Known:
         taken_on = replace(member, base=member.batch_id(sequence) + 1)
         return Handed(taken_on, place, tuple(self.states), last)
 
-    def find(self, name: str, epoch: int) -> Member | None:
+    def find(self, name: PartId, epoch: int) -> Member | None:
         """The member of this name and epoch, if it is here."""
         wanted = (member for member in self.members.values() if member.name == name)
         return next((member for member in wanted if member.epoch == epoch), None)
 
-    def find_handed(self, name: str, epoch: int) -> Handed | None:
+    def find_handed(self, name: PartId, epoch: int) -> Handed | None:
         """The member of this name and epoch as it left last, if it was here."""
         for handed in reversed(self.handed):
             if (handed.member.name, handed.member.epoch) == (name, epoch):
@@ -347,7 +348,7 @@ class FormerLog:
             self._start = self.log.go_on(self._start, self._known)
         return self._known
 
-    def fence(self, name: str, epoch: int) -> Handed | None:
+    def fence(self, name: PartId, epoch: int) -> Handed | None:
         """Ends a member's rounds here, unless they have ended; how far it came, and its state.
 
         None if it never was here by that epoch. Afterwards no round of its former owner can

@@ -18,13 +18,14 @@ from typing import TypeVar
 
 from pyspark.sql import SparkSession
 
+from penstock.channels.channel import Channel
 from penstock.channels.durable import claimed
 from penstock.channels.writer import Writer
 from penstock.errors import PenstockError, RunError
 from penstock.kernels.planning import LightPlan
 from penstock.model.fragments import Fragment
+from penstock.model.ids import FragmentId, PartId, channel_for
 from penstock.model.measurements import FragmentStatus
-from penstock.model.parts import FragmentId
 from penstock.spark.bundles.backlog import Backlog, Unread
 from penstock.spark.bundles.bundle import Bundle, Delivery
 from penstock.spark.bundles.bundle_log import BundleLog
@@ -59,7 +60,7 @@ class LightFragments:
 
     def __init__(self, session: SparkSession, state: StateFolder, max_rows: int) -> None:
         self._state = state
-        self._runs: dict[str, LightRun] = {}
+        self._runs: dict[PartId, LightRun] = {}
         self._orders: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._stopping = Event()
         name = uuid.uuid4().hex[:12]
@@ -69,17 +70,17 @@ class LightFragments:
             state.bundles,
             name,
             self._claims_of,
-            state.channel,
+            self._channel_of,
             self._runs_of,
             self._groups_of,
             max_rows,
             self._deliver,
         )
         self._max_rows = max_rows
-        self._backlog = Backlog(state.channel)
-        self._state_rows: dict[str, int] = {}
-        self._state_bytes: dict[str, int] = {}
-        self._group_rows: dict[str, tuple[int, ...]] = {}
+        self._backlog = Backlog(self._channel_of)
+        self._state_rows: dict[PartId, int] = {}
+        self._state_bytes: dict[PartId, int] = {}
+        self._group_rows: dict[PartId, tuple[int, ...]] = {}
         self._looked_s = 0.0
         self._arrived_s = time.monotonic()
         self._worked_s = -inf
@@ -88,14 +89,17 @@ class LightFragments:
         self._thread = Thread(target=self._work, daemon=True, name="bundle")
         self._thread.start()
 
-    def _claims_of(self, name: str) -> Path:
+    def _channel_of(self, stream: str) -> Channel:
+        return self._state.channel(channel_for(stream))
+
+    def _claims_of(self, name: PartId) -> Path:
         return self._state.fragment(name).claims
 
-    def _runs_of(self, name: str) -> Path:
+    def _runs_of(self, name: PartId) -> Path:
         return self._state.fragment(name).runs
 
     def _groups_of(self, whole: FragmentId) -> Path:
-        return self._state.fragment(whole).groups
+        return self._state.layout.groups(whole)
 
     @property
     def idle_s(self) -> float:
@@ -103,7 +107,7 @@ class LightFragments:
         return time.monotonic() - self._worked_s
 
     @property
-    def names(self) -> frozenset[str]:
+    def names(self) -> frozenset[PartId]:
         """What is run here."""
         return frozenset(self._runs)
 
@@ -118,7 +122,7 @@ class LightFragments:
         taps: Mapping[str, ChannelSink],
     ) -> None:
         """Runs a fragment from where its former owner has come to."""
-        folder = self._state.fragment(fragment.name)
+        folder = self._state.fragment(fragment.id)
         self._arrived_s = time.monotonic()
         arrival = self._bundle.arrive(plan, epoch, fragment.beginning.inputs)
         member = arrival.running.member
@@ -135,11 +139,11 @@ class LightFragments:
             taps=taps,
         )
         run.reached_s["taken_over_s"] = time.time()
-        self._runs[fragment.name] = run
+        self._runs[fragment.id] = run
         try:
             self._ask(lambda: self._bundle.admit(arrival))
         except BaseException:
-            self._runs.pop(fragment.name, None)
+            self._runs.pop(fragment.id, None)
             raise
         run.is_admitted = True
         run.reached_s["started_s"] = time.time()
@@ -149,17 +153,17 @@ class LightFragments:
         self._arrived_s = time.monotonic()
         self._bundle.read_ahead(plan)
 
-    def release(self, name: str) -> None:
+    def release(self, name: PartId) -> None:
         """Leaves a fragment out from now on; what it has come to lies in the log."""
         self._release([name])
 
-    def _release(self, names: Sequence[str]) -> None:
+    def _release(self, names: Sequence[PartId]) -> None:
         self._ask(lambda: self._leave(names))
         for name in names:
             if self._runs.pop(name).folder.is_finished:
                 self._bundle.membership(name).give_up()
 
-    def _leave(self, names: Sequence[str]) -> None:
+    def _leave(self, names: Sequence[PartId]) -> None:
         # What somebody has taken away is not there any more.
         leaving = [name for name in names if name in self._bundle.members]
         try:
@@ -172,7 +176,7 @@ class LightFragments:
                 # Whoever comes next fences it.
                 self._bundle.abandon(name)
 
-    def failure(self, name: str) -> PenstockError | None:
+    def failure(self, name: PartId) -> PenstockError | None:
         """What went wrong with a fragment; what may pass is tried again a few times before."""
         run = self._runs[name]
         if run.is_admitted and name not in self._present:
@@ -190,29 +194,29 @@ class LightFragments:
             return None
         return explained(error, name, self._state.log)
 
-    def _resume(self, name: str) -> None:
+    def _resume(self, name: PartId) -> None:
         self._trouble = None
         if name in self._bundle.members:
             self._bundle.resume(name)
 
-    def is_finished(self, name: str) -> bool:
+    def is_finished(self, name: PartId) -> bool:
         """Whether everything is out that will ever come."""
         return self._runs[name].folder.is_finished
 
-    def is_held_back(self, name: str) -> bool:
+    def is_held_back(self, name: PartId) -> bool:
         """Whether readers that are far behind keep it from going on."""
         output = self._runs[name].output
         return output is not None and output.is_held_back
 
-    def batches(self, name: str) -> int:
+    def batches(self, name: PartId) -> int:
         """How many rounds with rows a fragment has got through here."""
         return self._runs[name].batches
 
-    def milestones(self, name: str) -> dict[str, float]:
+    def milestones(self, name: PartId) -> dict[str, float]:
         """When a fragment was taken over, admitted, and got through its first round."""
         return dict(self._runs[name].reached_s)
 
-    def status(self, name: str) -> FragmentStatus:
+    def status(self, name: PartId) -> FragmentStatus:
         """How a fragment is doing."""
         run = self._runs[name]
         unread = self._unread(run)
@@ -332,7 +336,7 @@ class LightFragments:
             if name in self._runs and name in done.busy_ms:
                 self._runs[name].note(running, done)
 
-    def _must_rest(self, name: str) -> bool:
+    def _must_rest(self, name: PartId) -> bool:
         run = self._runs.get(name)
         return run is None or (run.output is not None and self.is_held_back(name))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from threading import Lock
 
 from penstock.channels.durable import create_once, numbered, read_record, sealed_record
+from penstock.model.ids import PartId
 from penstock.spark.bundles.bundle_log import BundleLog, FormerLog, Handed
 from penstock.spark.checkpoints import replaced
 
@@ -30,7 +31,7 @@ class FormerLogs:
     _logs: dict[str, FormerLog] = field(default_factory=dict)
     _looking: Lock = field(default_factory=Lock)
 
-    def look_ahead(self, claim: Claim, member: str) -> Handed | None:
+    def look_ahead(self, claim: Claim, member: PartId) -> Handed | None:
         """What the owner of a member would hand over by now, if it is in its log.
 
         Looking again costs what was added since.
@@ -40,7 +41,7 @@ class FormerLogs:
             found = known.find(member, claim.epoch)
             return None if found is None else known.hand_over(found, 0)
 
-    def fence(self, claim: Claim, member: str) -> Handed | None:
+    def fence(self, claim: Claim, member: PartId) -> Handed | None:
         """Ends a member's rounds in the log of a former owner."""
         with self._looking:
             return self._of(claim.log).fence(member, claim.epoch)
@@ -60,7 +61,7 @@ class FormerLogs:
 class Membership:
     """The claims on one member, a numbered file each, in the order in which owners came."""
 
-    name: str
+    name: PartId
     folder: Path
     logs: FormerLogs
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.channels.shared_round import SharedBatch, write_shared
+from penstock.model.ids import PartId
 from penstock.spark.bundles.bundle import Delivery
 from penstock.spark.bundles.light_run import LightRun
 
@@ -47,7 +48,7 @@ class Messengers:
         self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="deliver")
 
     def deliver(
-        self, runs: Mapping[str, LightRun], deliveries: Sequence[Delivery]
+        self, runs: Mapping[PartId, LightRun], deliveries: Sequence[Delivery]
     ) -> dict[int, Exception]:
         """Gives sinks and channels what the members have given; what went wrong, by member."""
         messages: list[_Message] = []

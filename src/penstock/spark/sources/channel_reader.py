@@ -16,6 +16,7 @@ from penstock.channels.files import check_of
 from penstock.channels.manifest import END_OF_TIME_US, ChannelFile, Manifest
 from penstock.errors import RunError
 from penstock.model.beginnings import InputStart
+from penstock.model.ids import ReaderId
 from penstock.spark.sources.beats import stamp_us
 
 # Opening a file costs about as much as reading this much of it.
@@ -97,7 +98,7 @@ class ChannelReader:
     """
 
     channel: Channel
-    name: str
+    name: ReaderId
     event_time: str | None
     beats: Path
     max_rows: int = 250_000
@@ -300,7 +301,7 @@ def check_file(log: Channel, file: ChannelFile) -> Path:
     return path
 
 
-def let_go_of(before: Channel, reader: str) -> None:
+def let_go_of(before: Channel, reader: ReaderId) -> None:
     """Ends a reader of rows made again; what was made goes once nobody reads it any more."""
     before.forget(reader)
     last = before.last()

@@ -19,7 +19,7 @@ from penstock.kernels.join_plan import JoinPlan
 from penstock.kernels.window_join import advance
 from penstock.kernels.window_join.part_place import PartPlace
 from penstock.kernels.window_state import LONG_AGO_US
-from penstock.model.parts import FragmentId
+from penstock.model.ids import FragmentId, PartId, reader_for
 from penstock.spark.bundles.joins.channel_batches import ChannelBatches
 from penstock.spark.bundles.joins.join_job import JoinJob
 from penstock.spark.bundles.joins.join_task import JoinStep
@@ -79,7 +79,7 @@ class JoinRounds:
         self,
         session: SparkSession,
         channel_of: Callable[[str], Channel],
-        runs_of: Callable[[str], Path],
+        runs_of: Callable[[PartId], Path],
         groups_of: Callable[[FragmentId], Path],
         max_rows: int,
         on_step: OnStep,
@@ -174,7 +174,7 @@ class JoinRounds:
             # First: whoever gave a group keeps what it needs until it is said to have come.
             join.kept = running.needs()
             for channel, needed in join.kept.items():
-                self._channel_of(channel).keep_window(running.member.name, needed)
+                self._channel_of(channel).keep_window(reader_for(running.member.name), needed)
         place, target = rounds.begin(running.part), join_offset(reached)
         first, moved, tables = place.needs(), [], []
         for part_step in place.cohorts.steps(target):
@@ -252,7 +252,7 @@ class JoinRounds:
             if file.rows and file.inside is None:
                 check_file(side.channel, file)
 
-    def window_rows(self, members: Mapping[int, Running]) -> dict[str, int]:
+    def window_rows(self, members: Mapping[int, Running]) -> dict[PartId, int]:
         """How many rows lie in the windows of each join."""
         found = {}
         for number, join in list(self._open.items()):
@@ -266,7 +266,7 @@ class JoinRounds:
             )
         return found
 
-    def group_rows(self) -> dict[str, tuple[int, ...]]:
+    def group_rows(self) -> dict[PartId, tuple[int, ...]]:
         """How many rows of each group have been new to each part so far."""
         return {
             join.plan.name: join.job.group_rows
