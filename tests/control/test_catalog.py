@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from control.made_up import submission
 from penstock import __version__
 from penstock.control import catalog as catalog_module
-from penstock.control import catalog as module
+from penstock.control import catalog_database, move_rows, node_rows
 from penstock.control.catalog import Catalog
 from penstock.control.records import NodeRecord, UnitRecord
 from penstock.control.tables import VERSION, meta, metadata
@@ -352,7 +352,7 @@ class TestMoves:
     def test_all_that_are_open_and_the_latest_of_the_others_are_kept(
         self, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(catalog_module, "_KEPT_MOVES", 3)
+        monkeypatch.setattr(move_rows, "_KEPT_MOVES", 3)
         for number, name in enumerate("qrstuv", 1):
             catalog.add_moves([begun(name)])
             if name != "q":
@@ -392,7 +392,7 @@ class TestStories:
     def test_the_oldest_are_forgotten(
         self, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(module, "_KEPT_EVENTS", 3)
+        monkeypatch.setattr(catalog_module, "_KEPT_EVENTS", 3)
         for k in range(8):
             catalog.tell("move", "q", f"text {k}")
         assert [event.text for event in catalog.events()] == ["text 5", "text 6", "text 7"]
@@ -400,7 +400,7 @@ class TestStories:
     def test_every_node_has_its_series(
         self, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(module, "_KEPT_SAMPLES", 3)
+        monkeypatch.setattr(node_rows, "_KEPT_SAMPLES", 3)
         catalog.sample("b", NodeSample(0.0, cpu_cores=9))
         for k in range(8):
             catalog.sample("a", NodeSample(float(k), cpu_cores=k))
@@ -496,7 +496,7 @@ class TestManyAtOnce:
         with other._begin() as connection:
             known = sa.select(meta.c.value).where(meta.c.key == "changes").with_for_update()
             connection.execute(known)
-            module._count_change(connection)
+            catalog_database.count_change(connection)
             thread = threading.Thread(target=write)
             thread.start()
             assert waiting.wait(10)
