@@ -24,7 +24,12 @@ CASE = {
 
 def made_up(name: str, ok: bool = True) -> bench_command.Bench:
     case = {**CASE, "ok": ok}
-    return lambda quick: {"bench": name, "machine": {}, "cases": [case], "ok": ok, "quick": quick}
+
+    def measure(quick: bool, only: str) -> bench_command.Report:
+        told = {"bench": name, "machine": {}, "cases": [case], "ok": ok}
+        return told | {"quick": quick, "only": only}
+
+    return measure
 
 
 @pytest.fixture
@@ -35,9 +40,9 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, bench_comman
 
 
 def test_one_as_json(registry: object) -> None:
-    told = CliRunner().invoke(app, ["bench", "channels", "--json", "--quick"])
+    told = CliRunner().invoke(app, ["bench", "channels", "--json", "--quick", "--only", "600 s"])
     assert told.exit_code == 0
-    assert json.loads(told.output) == made_up("channels")(True)
+    assert json.loads(told.output) == made_up("channels")(True, "600 s")
 
 
 def test_a_missed_goal_exits_with_4(registry: object) -> None:
@@ -48,7 +53,7 @@ def test_a_missed_goal_exits_with_4(registry: object) -> None:
 
 
 def test_a_report_as_lines() -> None:
-    assert report_lines(made_up("channels")(False)) == [
+    assert report_lines(made_up("channels")(False, "")) == [
         "channels",
         " ✓  rows per second  850,000 rows/s  0.293 of 2,900,000  goal >= 0.25",
     ]
@@ -72,3 +77,15 @@ def test_an_unknown_one_lists_those_there_are(registry: dict[str, bench_command.
 
 def test_every_benchmark_is_found() -> None:
     assert {"overhead", "handover", "placement", "simulator"} <= set(benches())
+
+
+def test_cases_can_be_chosen_by_their_names() -> None:
+    with pytest.raises(InputError, match="no case is called 600 s") as raised:
+        benches()["join"](True, "600 s")
+    assert raised.value.hint == "There are: 5,000 rows/s, 6 s, b = 0.7, batches of 20,000."
+
+
+def test_cases_that_belong_together_are_measured_together() -> None:
+    with pytest.raises(InputError, match="measured together") as raised:
+        benches()["overhead"](True, "rows")
+    assert raised.value.hint == "Cases can be chosen in join, join-moves."

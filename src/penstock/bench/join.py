@@ -17,7 +17,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from penstock.bench.join_kernel import JoinCase
-from penstock.bench.report import BenchCase, Report, compared, equal, limited
+from penstock.bench.report import BenchCase, Report, chosen_cases, compared, equal, limited
 from penstock.bench.side import Answer, Side
 
 Say = Callable[[str], None]
@@ -44,8 +44,9 @@ def cases(quick: bool) -> tuple[JoinCase, ...]:
     )
 
 
-def join(quick: bool, say: Say) -> Report:
+def join(quick: bool, say: Say, only: str = "") -> Report:
     """Rows a second, what is held, and how batch times develop, beside Spark's own join."""
+    chosen = chosen_cases({case.name: case for case in cases(quick)}, only)
     found: list[BenchCase] = []
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as name, ExitStack() as stack:
         folder = Path(name)
@@ -56,7 +57,7 @@ def join(quick: bool, say: Say) -> Report:
         for side in sides.values():
             say(f"warming up {side.name}")
             _ask(side, JoinCase(5_000, 2, 0.6, 10_000, 40_000), folder)
-        for case in cases(quick):
+        for case in chosen:
             found += _measured(sides, case, folder, say)
     return Report("join", tuple(found))
 

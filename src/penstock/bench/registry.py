@@ -21,8 +21,12 @@ from penstock.bench.power import power
 from penstock.bench.report import Report
 from penstock.bench.simulator import simulator
 from penstock.bench.steadiness import steadiness
+from penstock.errors import InputError, listed
 
-Measure = Callable[[bool, Callable[[str], None]], Report]
+Say = Callable[[str], None]
+Measure = Callable[[bool, Say], Report]
+MeasureSome = Callable[[bool, Say, str], Report]
+Bench = Callable[[bool, str], Mapping[str, Any]]
 
 
 def say(what: str) -> None:
@@ -33,9 +37,23 @@ def say(what: str) -> None:
         print(what, file=sys.stderr, flush=True)
 
 
-def _reported(measure: Measure) -> Callable[[bool], Mapping[str, Any]]:
-    def run(quick: bool) -> Mapping[str, Any]:
-        report = measure(quick, say)
+def _whole(measure: Measure) -> Bench:
+    """A benchmark whose cases belong together: all of them are measured, or none."""
+
+    def run(quick: bool, say: Say, only: str) -> Report:
+        if only:
+            raise InputError(
+                f"--only {only}: the cases of this benchmark are measured together",
+                hint=f"Cases can be chosen in {listed(_WITH_CASES)}.",
+            )
+        return measure(quick, say)
+
+    return _reported(run)
+
+
+def _reported(measure: MeasureSome) -> Bench:
+    def run(quick: bool, only: str) -> Mapping[str, Any]:
+        report = measure(quick, say, only)
         if sys.stderr.isatty():
             say("")
         return report.as_dict()
@@ -43,26 +61,27 @@ def _reported(measure: Measure) -> Callable[[bool], Mapping[str, Any]]:
     return run
 
 
-def _kept_costs(quick: bool, say: Callable[[str], None]) -> Report:
+def _kept_costs(quick: bool, say: Say) -> Report:
     report = costs(quick, say)
     if not quick:
         say(f"kept in {write_table(report)}\n")
     return report
 
 
-BENCHES: Mapping[str, Callable[[bool], Mapping[str, Any]]] = {
-    "overhead": _reported(overhead),
-    "costs": _reported(_kept_costs),
-    "placement": _reported(placement),
-    "power": _reported(power),
-    "handover": _reported(handover),
-    "hop": _reported(hop),
-    "density": _reported(density),
-    "steadiness": _reported(steadiness),
-    "correlation": _reported(correlation),
-    "simulator": _reported(simulator),
-    "admission": _reported(admission),
+_WITH_CASES: Mapping[str, MeasureSome] = {"join": join, "join-moves": join_moves}
+BENCHES: Mapping[str, Bench] = {
+    "overhead": _whole(overhead),
+    "costs": _whole(_kept_costs),
+    "placement": _whole(placement),
+    "power": _whole(power),
+    "handover": _whole(handover),
+    "hop": _whole(hop),
+    "density": _whole(density),
+    "steadiness": _whole(steadiness),
+    "correlation": _whole(correlation),
+    "simulator": _whole(simulator),
+    "admission": _whole(admission),
     "join": _reported(join),
-    "join-kernel": _reported(join_kernel),
+    "join-kernel": _whole(join_kernel),
     "join-moves": _reported(join_moves),
 }

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
+
+from penstock.errors import InputError
+
+Chosen = TypeVar("Chosen")
 
 
 @dataclass(frozen=True)
@@ -82,6 +87,18 @@ def limited(case: str, value: float, unit: str, at_most: float | None = None) ->
     if at_most is None:
         return BenchCase(case, value, unit)
     return BenchCase(case, value, unit, goal=f"<= {at_most:g}", ok=value <= at_most)
+
+
+def chosen_cases(cases: Mapping[str, Chosen], only: str) -> list[Chosen]:
+    """The cases whose names contain a text, all for an empty one; raises if there are none.
+
+    >>> chosen_cases({"60 s": 60, "600 s": 600}, only="60 s")
+    [60]
+    """
+    found = [case for name, case in cases.items() if only in name]
+    if not found:
+        raise InputError(f"no case is called {only}", hint=f"There are: {'; '.join(cases)}.")
+    return found
 
 
 def machine() -> str:

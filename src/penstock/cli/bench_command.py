@@ -1,7 +1,7 @@
 """``penstock bench``: measurements of this machine, as ratios with goals.
 
 The measurements are in ``penstock.bench.registry``, which has ``BENCHES``: by name, a function of
-``quick`` (whether a run of about a minute is wanted) that gives
+``quick`` (whether a run of about a minute is wanted) and ``only`` (which of its cases) that gives
 ``{"bench", "machine", "cases": [{"case", "value", "unit", "baseline", "ratio", "goal", "ok"}],
 "ok"}``. Nothing else of it is used here.
 """
@@ -23,12 +23,14 @@ BENCH_EXAMPLES = """\
 penstock bench --quick                     everything, in short
 
 penstock bench overhead --json             one measurement, for scripts
+
+penstock bench join --only "600 s"         the cases whose names have this in them
 """
 
 ALL = "all"
 
 Report = Mapping[str, Any]
-Bench = Callable[[bool], Report]
+Bench = Callable[[bool, str], Report]
 
 
 def bench(
@@ -47,6 +49,14 @@ def bench(
             "--quick", help="Measure for about a minute each: enough to see that it works."
         ),
     ] = False,
+    only: Annotated[
+        str,
+        typer.Option(
+            metavar="TEXT",
+            help="Measure only the cases whose names contain this, where they can be chosen.",
+            show_default=False,
+        ),
+    ] = "",
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object, or for all a list of them.")
     ] = False,
@@ -54,7 +64,7 @@ def bench(
     """Measure this machine against the goals. Exit code 4 if one is missed."""
     reports = []
     for measure in chosen(name, benches()):
-        reports.append(measure(quick))
+        reports.append(measure(quick, only))
         if not json:
             typer.echo("\n".join(report_lines(reports[-1])))
     if json:
