@@ -325,3 +325,23 @@ def test_a_part_without_groups_follows(plain: SparkSession, tmp_path: Path) -> N
     assert not world.owners.moving
     world.finish()
     world.check()
+
+
+def test_a_part_takes_groups_before_its_next_round(plain: SparkSession, tmp_path: Path) -> None:
+    world = World(plain, tmp_path)
+    for _ in range(3):
+        world.give()
+        world.work()
+    source, target = world.places[0].bundle, world.places[1].bundle
+    group = min(world.owners.groups_of(1))
+    world.give()
+    assert world.move({group}, 2)
+    assert not target.has_receivers, "the owner has not given it yet"
+    source.round()
+    assert target.has_receivers and not source.has_receivers
+    target.receive()
+    place = target.members["pairs_part2"].part
+    assert place is not None and group in place.groups
+    assert not target.has_receivers
+    world.finish()
+    world.check()

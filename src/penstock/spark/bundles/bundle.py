@@ -249,6 +249,31 @@ class Bundle:
         self._called = self._followers()
         return self._go_round()
 
+    @property
+    def has_parts(self) -> bool:
+        """Whether parts of joins are at work here."""
+        return self._joins.has_parts
+
+    @property
+    def has_receivers(self) -> bool:
+        """Whether groups have been given to parts here that these have not taken yet."""
+        return bool(self._receivers())
+
+    def receive(self) -> Round:
+        """A round of those parts only to which groups have been given.
+
+        Nobody joins these groups meanwhile, so they do not wait until the next round is due.
+        """
+        self._called = self._receivers()
+        return self._go_round()
+
+    def _receivers(self) -> frozenset[int]:
+        return frozenset(
+            number
+            for number in self._joins.receivers(self._running)
+            if not self._running[number].ended and not self._rests(number, self._running[number])
+        )
+
     def _followers(self) -> frozenset[int]:
         return frozenset(
             number

@@ -45,6 +45,7 @@ _LOOK_EVERY_S = 2.0
 _FORGET_AFTER_S = 30.0
 _TRY_AGAIN_AFTER_S = 0.5
 _SHORTEST_S = 0.005
+_GLANCE_EVERY_S = 0.02
 
 _Answer = TypeVar("_Answer")
 
@@ -280,11 +281,12 @@ class LightFragments:
         self._remove_logs_of_the_dead()
         next_s = rested_s = 0.0
         while not self._stopping.is_set():
-            if self._carry_out_orders(until_s=next_s):
+            if self._carry_out_orders(until_s=min(next_s, self._glance_s())):
                 # Who comes is not kept waiting; where hundreds come, rounds take half of the time.
                 next_s = min(next_s, rested_s)
             began_s = time.monotonic()
             if began_s < next_s:
+                self._receive_groups()
                 continue
             is_behind = self._round()
             ended_s = time.monotonic()
@@ -317,17 +319,35 @@ class LightFragments:
         try:
             self._bundle.rest([name for name in tuple(self._runs) if self._must_rest(name)])
             done = self._bundle.round()
-            self._note(done)
-            while self._bundle.has_followers:
-                self._note(self._bundle.follow())
+            self._follow(done)
         except Exception as error:
-            log.exception("a round has failed")
-            self._trouble = error
+            self._note_trouble(error)
             return False
         self._trouble = None
         self._present = frozenset(self._bundle.members)
         self._tidy_up()
         return done.rows >= self._max_rows
+
+    def _follow(self, done: Round) -> None:
+        self._note(done)
+        while self._bundle.has_followers:
+            self._note(self._bundle.follow())
+
+    def _note_trouble(self, error: Exception) -> None:
+        log.error("a round has failed", exc_info=error)
+        self._trouble = error
+
+    def _glance_s(self) -> float:
+        """When to look next whether parts of joins have been given groups."""
+        return time.monotonic() + _GLANCE_EVERY_S if self._bundle.has_parts else inf
+
+    def _receive_groups(self) -> None:
+        """Has parts of joins take what was given to them, without waiting for the next round."""
+        try:
+            if self._trouble is None and self._bundle.has_receivers:
+                self._follow(self._bundle.receive())
+        except Exception as error:
+            self._note_trouble(error)
 
     def _note(self, done: Round) -> None:
         if done.rows:

@@ -197,6 +197,22 @@ class JoinRounds:
         spent_ms = 1_000 * (time.perf_counter() - began_s)
         return _Joined(rows, inputs, place, is_first, spent_ms)
 
+    @property
+    def has_parts(self) -> bool:
+        """Whether some of the joins at work here are parts."""
+        return any(join.part is not None for join in tuple(self._open.values()))
+
+    def receivers(self, members: Mapping[int, Running]) -> list[int]:
+        """The parts to which groups have been given that they have not taken yet."""
+        return [
+            number
+            for number, join in self._open.items()
+            if join.part is not None
+            and number in members
+            and (place := members[number].part) is not None
+            and join.part.must_take(place)
+        ]
+
     def publish(self, members: Mapping[int, Running]) -> None:
         """Lets other parts have what parts here have given by rounds that are committed."""
         for number, join in list(self._open.items()):

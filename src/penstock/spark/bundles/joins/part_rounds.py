@@ -38,6 +38,10 @@ class PartRounds:
         """
         return self._rounds == 0
 
+    def must_take(self, place: PartPlace) -> bool:
+        """Whether somebody has given it groups that it does not have yet: nobody joins those."""
+        return not place.closed and any(place.unknown(release) for release in self._given())
+
     def begin(self, place: PartPlace) -> PartPlace:
         """The place with the groups that have been given to it, before a round.
 
