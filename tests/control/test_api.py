@@ -100,6 +100,7 @@ class TestAsking:
                 "sharing": {"shared": [], "operators": 2, "saved": [], "notes": []},
                 "admission": {**NOTHING_MEASURED, "limit_s": 3.0, "places": {"peaks": "a"}},
                 "dry_run": False,
+                "warnings": [],
             },
         )
         answer = submit(api, "top", "SELECT home FROM peaks")
@@ -112,6 +113,7 @@ class TestAsking:
             "sharing": {"shared": [], "operators": 1, "saved": [], "notes": []},
             "admission": {**NOTHING_MEASURED, "places": answer.json()["admission"]["places"]},
             "dry_run": False,
+            "warnings": [],
         }
         (first, second) = api.ask("GET", "/api/queries").json()
         assert (first["name"], first["fragments"]) == ("ami", ["readings", "peaks"])

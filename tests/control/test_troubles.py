@@ -104,3 +104,18 @@ def test_the_worst_first() -> None:
     kinds = [one.kind for one in told]
     assert kinds == ["node gone", "failed", "held back", "hot node", "set aside"]
     assert told[-1].command == "penstock rows s --dead-letters"
+
+
+def test_a_disk_that_is_too_small_for_a_join() -> None:
+    def told(*kinds: str, name: str = "pairs") -> list[Trouble]:
+        events = [
+            {"kind": kind, "subject": name, "text": kind, "at_s": at}
+            for at, kind in enumerate(kinds)
+        ]
+        return found(fragments=[fragment("pairs")], events=events)
+
+    (one,) = told("no room")
+    assert (one.kind, one.subject, one.command) == ("no room", "pairs", "penstock doctor")
+    assert told("no room", "room") == []
+    assert [one.kind for one in told("no room", "room", "no room")] == ["no room"]
+    assert told("no room", name="dropped") == []

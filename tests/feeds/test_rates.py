@@ -9,18 +9,24 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from penstock.feeds.rates import known_rates
+from penstock.feeds.rates import event_rates, known_rates
 from penstock.lang.deployment import parse_deployment
+from penstock.model.network import Network
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def rates(folder: Path, source: str) -> dict[str, float]:
+    return known_rates(network_of(folder, source))
+
+
+def network_of(folder: Path, source: str) -> Network:
+    schema = "" if "generate" in source else "schema: 'ts timestamp, n int', event_time: ts, "
     text = (
-        f"streams:\n  rows: {{source: {source}, schema: 'ts timestamp, n int', event_time: ts, "
-        "lateness: 1s}\nqueries:\n  all: SELECT ts, n FROM rows\n"
+        f"streams:\n  rows: {{source: {source}, {schema}lateness: 1s}}\n"
+        "queries:\n  all: SELECT ts FROM rows\n"
     )
-    return known_rates(parse_deployment(text, "test", folder).network)
+    return parse_deployment(text, "test", folder).network
 
 
 def record(path: Path, times: pa.Array, **options: object) -> None:
@@ -65,3 +71,15 @@ def test_one_moment_has_none(tmp_path: Path, times: pa.Array) -> None:
 def test_a_broken_one_has_none(tmp_path: Path) -> None:
     (tmp_path / "r.parquet").write_bytes(b"PAR1")
     assert rates(tmp_path, "{replay: r.parquet, speedup: 1}") == {}
+
+
+def test_a_stream_s_own_seconds_pass_however_fast_it_is_played(
+    tmp_path: Path, times: pa.Array
+) -> None:
+    record(tmp_path / "r.parquet", times)
+    for speedup in ("", ", speedup: 10"):
+        text = f"{{replay: r.parquet, format: parquet{speedup}}}"
+        assert event_rates(network_of(tmp_path, text)) == {"rows": pytest.approx(101 / 50)}
+    for speedup in (1, 600, "max"):
+        made = f"{{generate: meters, homes: 300, every: 30min, days: 30, speedup: {speedup}}}"
+        assert event_rates(network_of(tmp_path, made)) == {"rows": pytest.approx(1 / 6, rel=0.1)}

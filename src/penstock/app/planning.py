@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from penstock.control.disk_room import expected_shortages
 from penstock.errors import UsageError, listed, suggestion
 from penstock.feeds.rates import known_rates
 from penstock.kernels.engine_choice import light_fragments
@@ -62,7 +63,7 @@ def subject(path: Path, nodes: int | None) -> Subject:
         problem = placement_problem(network)
         notes = (*problem.notes, *misfits(problem))
         return Subject(problem, DEFAULT, "units", problem.members, notes)
-    return _deployed(parse_deployment(text, str(path), path.parent), nodes)
+    return _deployed(parse_deployment(text, str(path), path.parent), nodes, path.parent)
 
 
 def _resized(network: AbstractNetwork, nodes: int) -> AbstractNetwork:
@@ -75,7 +76,7 @@ def _resized(network: AbstractNetwork, nodes: int) -> AbstractNetwork:
     )
 
 
-def _deployed(deployment: Deployment, nodes: int | None) -> Subject:
+def _deployed(deployment: Deployment, nodes: int | None, folder: Path) -> Subject:
     fragments = fuse(deployment.network)
     given = deployment.nodes
     if nodes is not None:
@@ -91,6 +92,7 @@ def _deployed(deployment: Deployment, nodes: int | None) -> Subject:
         *unmeasured_kinds(fragments, costs),
         *unmeasured_batches(fragments, costs, light),
         *unhurried(network, fragments),
+        *expected_shortages(network, fragments, folder),
         *problem.notes,
         *misfits(problem),
     )

@@ -164,6 +164,15 @@ def _fit(plan: RunPlan, request: RunRequest, state: StateFolder) -> None:
     remember_run(plan, request, state.path)
 
 
+def room_warnings(plan: RunPlan) -> list[str]:
+    """What to say before a run about joins for whose windows there is no room on the disk."""
+    # Only now: what it needs is large.
+    from penstock.control.disk_room import expected_shortages
+
+    found = expected_shortages(plan.network, plan.fragments, plan.folder)
+    return [f"warning: {shortage}" for shortage in found]
+
+
 def remember_run(plan: RunPlan, request: RunRequest, state: Path) -> None:
     """Keeps which queries there are by now, and at what speed streams are played."""
     remember(state, dict(plan.generations))

@@ -22,6 +22,7 @@ from penstock.app.run_plan import (
     is_finished,
     is_on_nodes,
     prepared_state,
+    room_warnings,
 )
 from penstock.app.signals import StopRequest
 from penstock.app.snapshots import Presenter, SetAside, Snapshot
@@ -90,7 +91,7 @@ def _notes(plan: RunPlan, request: RunRequest, state: StateFolder) -> list[str]:
         notes.append(f"going on from the state in {plan.folder}")
     if request.ui_port is not None:
         notes.append(f"Spark's pages http://127.0.0.1:{request.ui_port}")
-    return notes
+    return [*notes, *room_warnings(plan)]
 
 
 def _beginnings(plan: RunPlan, state: StateFolder) -> list[str]:

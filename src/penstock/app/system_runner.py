@@ -19,6 +19,7 @@ from penstock.app.run_plan import (
     is_finished,
     remember_run,
     remove_earlier,
+    room_warnings,
 )
 from penstock.app.run_submissions import keep_in_line, run_parts, submit_parts
 from penstock.app.signals import StopRequest
@@ -63,7 +64,8 @@ def run_on_nodes(
     if is_finished(plan, state):
         return with_unread(without_a_run(plan, "finished before"), state)
     going_on = has_begun(plan, state)
-    presenter.begin(facts, [f"going on from the state in {plan.folder}"] if going_on else [])
+    notes = [f"going on from the state in {plan.folder}"] if going_on else []
+    presenter.begin(facts, [*notes, *room_warnings(plan)])
     try:
         return _RunOfSystem(plan, request, presenter, stop, home).outcome()
     finally:

@@ -104,6 +104,8 @@ def submit(
     else:
         for line in decision_lines(made):
             print_line(line)
+        for warning in made.warnings:
+            print_line(f"warning: {warning}")
         if made.dry_run:
             print_line(f"{made.name} was not taken in: this was a dry run")
             return

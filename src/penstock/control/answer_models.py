@@ -437,7 +437,8 @@ class AdmissionAnswer(ApiModel):
 class SubmittedAnswer(ApiModel):
     """What a submission came to; streams that are ``unread`` run once something reads them.
 
-    ``balance`` is how the system is balanced now, if the file says something about that.
+    ``balance`` is how the system is balanced now, if the file says something about that;
+    ``warnings`` are what will go wrong unless something is changed.
     """
 
     name: str
@@ -448,6 +449,7 @@ class SubmittedAnswer(ApiModel):
     sharing: SharingAnswer | None = None
     admission: AdmissionAnswer | None = None
     dry_run: bool = False
+    warnings: list[str] = []
 
 
 class DroppedAnswer(ApiModel):

@@ -406,6 +406,7 @@ def _add_acting(
             else controller.sharing(asked.name),
             admission=admission_answer(proposal),
             dry_run=asked.dry_run,
+            warnings=controller.notices.room_warnings(units),
         )
 
     @app.put("/api/balance", summary="Have the system balanced in another way")

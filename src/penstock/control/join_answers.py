@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from penstock.channels.disk_use import folder_bytes
 from penstock.channels.layout import StateLayout
 from penstock.control.answer_models import JoinAnswer, PartAnswer
 from penstock.control.catalog import Catalog
@@ -82,16 +83,6 @@ def _part_answer(
         occupancy=occupancy(status),
         rows_in_per_s=0.0 if status is None else status.rows_in_per_s,
         rows_held=0 if status is None else status.state_rows,
-        bytes_held=_bytes(layout.runs(part.id)),
+        bytes_held=folder_bytes(layout.runs(part.id)),
         has_ended=part.number in join.table.closed,
     )
-
-
-def _bytes(folder: Path) -> int:
-    found = 0
-    for path in folder.glob("*"):
-        try:
-            found += path.stat().st_size
-        except FileNotFoundError:
-            continue  # It was replaced by a longer run just now.
-    return found

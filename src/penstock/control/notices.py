@@ -1,8 +1,8 @@
-"""What is noticed of a running system: rows that were set aside, results that come late."""
+"""What is noticed of a system: rows set aside, results that come late, disks that are too small."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +10,14 @@ from penstock.control.answer_models import LetterAnswer, SetAsideAnswer
 from penstock.control.answers import fragments_answer
 from penstock.control.catalog import Catalog
 from penstock.control.set_aside import is_news, letters_answer, outside_streams, set_aside_answer
-from penstock.control.system import System
+from penstock.control.system import System, Unit
 from penstock.errors import InputError, listed, suggestion
+from penstock.model.operators import WindowJoin
 
 NOTED_EVERY_S = 10.0
+ROOM_EVERY_S = 30.0
+NO_ROOM, ROOM = "no room", "room"
+"""Kinds of events: the disk is too small for the windows of a join, or no longer so."""
 _MOST_EVENTS = 2_000
 _ASIDE = "aside"
 
@@ -32,6 +36,8 @@ class Notices:
         self._slow: set[str] = set()
         self._told_slow: set[str] = set()
         self._told_aside: dict[str, Mapping[str, Any]] | None = None
+        self._room_looked_s = 0.0
+        self._short: frozenset[str] = frozenset()
 
     def set_aside(self) -> list[SetAsideAnswer]:
         """The streams from outside of which something could not be used: how much, and why."""
@@ -85,3 +91,37 @@ class Notices:
             if name in self._system().units:
                 self._catalog.tell("in time", name, "results come as soon as they should again")
         self._slow = set(late)
+
+    def room_warnings(self, units: Iterable[Unit]) -> list[str]:
+        """What to say of joins that begin, by the rates that their streams name."""
+        joins = [unit for unit in units if _has_join(unit)]
+        if not joins:
+            return []
+        # Only now: what it needs is large, and few submissions join streams.
+        from penstock.control.disk_room import expected_shortages
+
+        fragments = [unit.fragment for unit in joins if unit.fragment is not None]
+        return list(expected_shortages(joins[0].network, fragments, self._state))
+
+    def note_room(self, now_s: float) -> None:
+        """Tells of joins whose windows will not fit on the disk as their streams flow now."""
+        if now_s - self._room_looked_s < ROOM_EVERY_S or not any(
+            map(_has_join, self._system().units.values())
+        ):
+            return
+        # Only now: what it needs is large, and few systems join streams.
+        from penstock.control.disk_room import shortages
+
+        self._room_looked_s = now_s
+        found = shortages(self._system(), self._state)
+        for name in sorted(found.keys() - self._short):
+            self._catalog.tell(NO_ROOM, name, found[name])
+        for name in sorted(self._short - found.keys()):
+            if name in self._system().units:
+                self._catalog.tell(ROOM, name, "its windows fit on the disk again")
+        self._short = frozenset(found)
+
+
+def _has_join(unit: Unit) -> bool:
+    operators = () if unit.fragment is None else unit.fragment.operators
+    return any(isinstance(operator, WindowJoin) for operator in operators)

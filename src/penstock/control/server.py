@@ -90,6 +90,7 @@ def _serve(home: Home, catalog: Catalog, listening: socket.socket, add_pages: Ad
         lambda: controller.note_costs(catalog.now_s()),
         lambda: controller.notices.note_set_aside(catalog.now_s()),
         lambda: controller.notices.note_latencies(catalog.now_s()),
+        lambda: controller.notices.note_room(catalog.now_s()),
     )
     threads = [
         threading.Thread(target=tick_always, args=(ticks, over.wait), name="decide"),

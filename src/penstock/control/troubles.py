@@ -10,7 +10,7 @@ from penstock.control.answer_models import ApiModel
 Answer = Mapping[str, Any]
 TroubleKind = Literal[
     "node gone", "failed", "unreadable", "late", "held back", "hot node", "waiting", "set aside",
-    "refused",
+    "no room", "refused",
 ]  # fmt: skip
 ORDER: tuple[TroubleKind, ...] = TroubleKind.__args__  # type: ignore[attr-defined]
 """From the worst to the least."""
@@ -48,6 +48,7 @@ def troubles(found: Answer, readers: Mapping[str, Collection[str]], now_s: float
         *_of_nodes(nodes, fragments),
         *(trouble for fragment in fragments for trouble in _of_fragment(fragment, nodes, readers)),
         *(_set_aside(trouble) for trouble in found["set_aside"]),
+        *_without_room(found["events"], fragments),
         *_refused(found["events"], now_s),
     ]
     return sorted(told, key=lambda trouble: (ORDER.index(trouble.kind), trouble.subject))
@@ -144,6 +145,15 @@ def _set_aside(one: Answer) -> Trouble:
         text=f"rows of {one['stream']} could not be used: {one['text']}",
         command=f"penstock rows {one['stream']} --dead-letters",
     )
+
+
+def _without_room(events: Iterable[Answer], fragments: Iterable[Answer]) -> Iterable[Trouble]:
+    names = {fragment["name"] for fragment in fragments}
+    latest = {event["subject"]: event for event in events if event["kind"] in ("no room", "room")}
+    for name, event in latest.items():
+        if event["kind"] == "no room" and name in names:
+            text, command = event["text"], "penstock doctor"
+            yield Trouble(kind="no room", subject=name, text=text, command=command)
 
 
 def _refused(events: Iterable[Answer], now_s: float) -> Iterable[Trouble]:

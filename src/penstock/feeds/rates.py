@@ -34,6 +34,22 @@ def _pace(stream: Stream) -> float | None:
             return None
 
 
+def event_rates(network: Network) -> dict[str, float]:
+    """Rows per second of event time, of the streams that say so: however fast they are played."""
+    rates = {stream.name: _event_rate_per_s(stream) for stream in network.streams}
+    return {name: rate for name, rate in rates.items() if rate is not None}
+
+
+def _event_rate_per_s(stream: Stream) -> float | None:
+    match stream.source:
+        case GeneratorSource(generator=generator, options=options):
+            return paced_rate_per_s(generator, {**options, "speedup": 1})
+        case ReplaySource(format="parquet"):
+            return _recorded_rate_per_s(stream, 1.0)
+        case _:
+            return None
+
+
 def _rate_per_s(stream: Stream) -> float | None:
     match stream.source:
         case GeneratorSource(generator=generator, options=options):
