@@ -46,8 +46,8 @@ def shortages(system: System, state: Path) -> dict[str, str]:
     ]
     for name, plan in light_joins(units):
         seen = {stream: SeenStream.of(Channel(layout.channel(stream))) for stream in plan.streams}
-        flows = {stream: one.flow for stream, one in seen.items() if one.flow is not None}
-        held = sum(one.kept_bytes for one in seen.values()) + _runs_bytes(name, plan, layout)
+        flows = {stream: known.flow for stream, known in seen.items() if known.flow is not None}
+        held = sum(known.kept_bytes for known in seen.values()) + _runs_bytes(name, plan, layout)
         text = window_room(name, plan, flows).shortage(free_bytes(state), state, held)
         if text is not None:
             found[name] = text

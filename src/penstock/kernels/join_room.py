@@ -94,7 +94,7 @@ def light_joins(units: Iterable[tuple[Network, Fragment]]) -> Iterator[tuple[str
     """
     for network, fragment in units:
         is_again = fragment.part is not None and fragment.part.number > 1
-        if is_again or not any(isinstance(one, WindowJoin) for one in fragment.operators):
+        if is_again or not any(isinstance(operator, WindowJoin) for operator in fragment.operators):
             continue
         plan = choose_engine(network, fragment).plan
         if isinstance(plan, JoinPlan):
