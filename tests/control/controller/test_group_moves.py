@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
 from control.toys import TroubledCatalog
@@ -91,22 +93,58 @@ def test_groups_that_are_there_already_stay(joining: Controller) -> None:
     assert ask(joining, "pairs:0-3", "b").unit == "pairs:0,2"
 
 
-def test_a_controller_that_died_in_between_is_followed_by_one_that_goes_on(
-    joining: Controller, files: GroupFiles, monkeypatch: pytest.MonkeyPatch
+DEATHS = {
+    "asked": (TroubledCatalog, "add_moves", False),
+    "recorded": (TroubledCatalog, "add_moves", True),
+    "entering": (GroupFiles, "propose", False),
+    "entered": (GroupFiles, "propose", True),
+    "ending": (TroubledCatalog, "change_move", False),
+    "ended": (TroubledCatalog, "change_move", True),
+}
+"""Where a controller dies in the move of a group: before or after what it writes."""
+
+
+class Died(BaseException):
+    """Stands for the end of a controller."""
+
+
+@pytest.mark.parametrize("step", DEATHS)
+def test_a_controller_that_dies_at_any_step_is_followed_by_one_that_goes_on(
+    joining: Controller,
+    catalog: TroubledCatalog,
+    home: Home,
+    files: GroupFiles,
+    monkeypatch: pytest.MonkeyPatch,
+    step: str,
 ) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(GroupFiles, "propose", lambda *_: False)
-        move = ask(joining, "pairs:0", "b")
-        assert table(joining).number == 0, "it must have died before it entered the move"
-    joining.tick()
-    joining.tick()
-    assert table(joining).number == 1
-    assert table(joining).moving == (0,)
-    settle(joining, files)
-    joining.tick()
-    done = joining._catalog.move(move.id)
-    assert done is not None
-    assert done.state == "done"
+    where, name, is_after = DEATHS[step]
+    work, deaths = getattr(where, name), []
+
+    def die(*given: object, **more: object) -> object:
+        # A controller also adds the moves of units, of which there are none here.
+        if deaths or [] in given:
+            return work(*given, **more)
+        deaths.append(work(*given, **more) if is_after else None)
+        raise Died
+
+    monkeypatch.setattr(where, name, die)
+    with suppress(Died):
+        ask(joining, "pairs:0", "b")
+    later = Controller(home, catalog, began_s=0.0)
+    if step == "asked":
+        assert not catalog.moves(), "nobody knows of it"
+        ask(later, "pairs:0", "b")
+    later.tick()
+    assert table(later).moving == (0,)
+    settle(later, files)
+    with suppress(Died):
+        later.tick()
+    assert len(deaths) == 1, "the fault must have struck"
+    last = Controller(home, catalog, began_s=0.0)
+    last.tick()
+    (move,) = catalog.moves()
+    assert (move.state, move.pause_s) == ("done", 0.25)
+    assert (table(last).owners[0], table(last).epochs[0], table(last).moving) == (2, 1, ())
 
 
 def test_a_move_that_comes_too_late_fails_by_name(joining: Controller, files: GroupFiles) -> None:
