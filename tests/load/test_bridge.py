@@ -346,3 +346,39 @@ def test_simulated_members_share_their_rounds() -> None:
     (opening,) = found.openings
     assert (opening.operators, opening.input) == (("daily", "hourly"), "readings")
     assert (opening.fixed_cpu, opening.cost_s * 1e6) == (pytest.approx(0.03), pytest.approx(1.0))
+
+
+JOINS = CostTable({**LIGHT.cost_us, "light_join": 1.5, "pair": 0.25}, "here", "2026-01-01",
+                  LIGHT.batch_ms)  # fmt: skip
+
+
+def test_a_light_join_costs_what_its_rows_and_pairs_cost() -> None:
+    """Whatever is before and behind it in its fragment is counted with these."""
+    found = bridged(JOINED, JOINS, light={"near"})
+    near = {operator.name: operator for operator in found.operators if operator.unit == "near"}
+    reading = [operator for name, operator in near.items() if name.endswith("/read")]
+    assert [operator.cost_s * 1e6 for operator in reading] == pytest.approx([1.5, 1.5])
+    (join,) = [operator for operator in near.values() if operator.is_join]
+    (pairs,) = [operator for operator in near.values() if operator.inputs == (join.name,)]
+    assert pairs.cost_s * 1e6 == pytest.approx(0.25)
+    rest = near.keys() - {join.name, pairs.name, *(operator.name for operator in reading)}
+    assert not any(near[name].cost_s for name in rest)
+    problem = placement_problem(found)
+    at = problem.variables.index(join.name)
+    assert problem.rows[problem.units.index("near"), at] * 1e6 == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize(("costs", "light"), [(LIGHT, {"near"}), (JOINS, set())])
+def test_other_joins_have_the_costs_they_had(costs: CostTable, light: set[str]) -> None:
+    assert bridged(JOINED, costs, light=light) == bridged(JOINED, LIGHT)
+
+
+def test_a_simulated_light_join_costs_the_same() -> None:
+    """Where nobody knows how many pairs there are, there is one for each row."""
+    network = parse_deployment(JOINED, "joined.yaml", Path()).network
+    rounds_s = {"hourly": 2.0, "near": 5.0}
+    found = batch_network(
+        network, fuse(network), NODES, JOINS, {"readings": 10.0}, rounds_s, None, {"near"}
+    ).network
+    (near,) = [operator for operator in found.operators if operator.name == "near"]
+    assert near.cost_s * 1e6 == pytest.approx(1.5 + 0.25)

@@ -3,9 +3,9 @@
 A row: the processor time of a pipeline with the operator, less that of one without. A batch: the
 processor time of many small batches less that of few, over how many more there were. Every pipeline
 ends in a filter that lets nothing through, so that sinks cost nothing. Those are queries of their
-own; what rounds of light fragments cost is measured apart (:mod:`penstock.bench.light_costs`). The
-figures are kept in the user's cache, for ``plan``, ``simulate`` and ``explain``
-(:mod:`penstock.load.costs`).
+own; what rounds of light fragments cost is measured apart (:mod:`penstock.bench.light_costs`), and
+so are rows and pairs of light joins (:mod:`penstock.bench.join_costs`). The figures are kept in the
+user's cache, for ``plan``, ``simulate`` and ``explain`` (:mod:`penstock.load.costs`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from penstock.bench.join_costs import measure_join
 from penstock.bench.light_costs import measure_light
 from penstock.bench.report import BenchCase, Report, limited, machine
 from penstock.bench.side import Side, workload
@@ -25,8 +26,10 @@ from penstock.errors import RunError
 from penstock.load.costs import (
     COSTS,
     LIGHT,
+    LIGHT_JOIN,
     LIGHT_READING,
     LIGHT_ROUND,
+    PAIR,
     READING,
     STATELESS,
     kept_costs_path,
@@ -80,6 +83,8 @@ def _light_cases(quick: bool, say: Callable[[str], None]) -> Iterator[BenchCase]
         yield limited(kind, cost_us, "us/row")
     for kind, ms in found.batch_ms.items():
         yield limited(f"{kind}{_BATCH}", ms, "ms")
+    for kind, cost_us in measure_join(quick, say).cost_us.items():
+        yield limited(kind, cost_us, "us/row")
 
 
 class _Measure:
@@ -175,7 +180,7 @@ def write_table(report: Report) -> Path:
     batches = {
         kind: measured.get(f"{kind}{_BATCH}", 0.0) for kind in (*BATCHES, LIGHT, LIGHT_ROUND)
     }
-    kinds = (READING, *QUERIES, "switch", LIGHT, LIGHT_READING)
+    kinds = (READING, *QUERIES, "switch", LIGHT, LIGHT_READING, LIGHT_JOIN, PAIR)
     return keep_costs(measured, kinds, batches)
 
 

@@ -169,4 +169,6 @@ def _estimated(
         cost_us += came * (found.cost_us or 0.0) if light_us is None else 0.0
         is_known = is_known and found.selectivity is not None
         rows |= dict.fromkeys(operator.outputs, came * (found.selectivity or 1.0))
+        if isinstance(operator, WindowJoin):
+            cost_us += shared.pair_us(fragment) * came * (found.selectivity or 1.0)
     return OperatorEstimate(cost_us, selectivity=rows[fragment.output] if is_known else None)

@@ -12,8 +12,8 @@ for every round that a plan must leave room for.
 A light fragment is one of the members of its node's bundle, and pays for its share of a round and
 of a row; what a round costs all of them is an opening (:mod:`penstock.load.shared_rounds`).
 
-A join costs what its rows cost, which is counted where it reads them; how many pairs it gives
-follows from its window and is a variable of its own.
+A join costs what its rows cost, which is counted where it reads them, and what the pairs cost that
+it gives; how many these are is a variable of its own.
 """
 
 from __future__ import annotations
@@ -155,6 +155,8 @@ class _Bridge:
             parts = self._operators(operator, inputs, outputs)
             # What a row costs a light fragment is known as a whole.
             made += parts if light_us is None else [replace(part, cost_s=0.0) for part in parts]
+            if isinstance(operator, WindowJoin):
+                made[-1:] = _given(made[-1], self.shared.pair_us(fragment) / 1e6)
         if not fragment.operators:
             name = self._name(fragment, fragment.output)
             made.append(AbstractOperator(name, (names[fragment.output],), 0.0))
@@ -211,6 +213,14 @@ class _Bridge:
     def _name(self, fragment: Fragment, stream: str) -> str:
         """A stream inside a fragment: by its own name, unless several fragments make it."""
         return f"{fragment.name}/{stream}" if stream in self.repeated else stream
+
+
+def _given(join: AbstractOperator, pair_s: float) -> list[AbstractOperator]:
+    """A join, and behind it what each pair costs that it gives."""
+    if not pair_s:
+        return [join]
+    found = replace(join, name=f"{join.name}/found")
+    return [found, AbstractOperator(join.name, (found.name,), pair_s)]
 
 
 def _window_s(operator: Operator) -> float | None:

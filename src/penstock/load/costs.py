@@ -37,6 +37,12 @@ LIGHT_ROUND = "light_round"
 LIGHT_READING = "light_reading"
 """The kind that stands for what a bundle needs to read a row, for all its members together."""
 
+LIGHT_JOIN = "light_join"
+"""The kind that stands for what a light join needs to read a row and to look for its partners."""
+
+PAIR = "pair"
+"""The kind that stands for what a light join needs to give a pair of rows."""
+
 COSTS = "PENSTOCK_COSTS"
 """The environment variable that names another file than the one in the user's cache."""
 

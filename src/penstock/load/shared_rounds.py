@@ -13,10 +13,18 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from penstock.load.costs import LIGHT, LIGHT_READING, LIGHT_ROUND, CostTable
+from penstock.load.costs import (
+    LIGHT,
+    LIGHT_JOIN,
+    LIGHT_READING,
+    LIGHT_ROUND,
+    PAIR,
+    CostTable,
+)
 from penstock.model.abstract import AbstractOpening
 from penstock.model.estimates import OperatorEstimate
 from penstock.model.fragments import Fragment
+from penstock.model.operators import WindowJoin
 
 
 @dataclass(frozen=True)
@@ -37,8 +45,9 @@ class SharedRounds:
         return self._by_stream.get(fragment.inputs[0], ()) if self.shares(fragment) else ()
 
     def shares(self, fragment: Fragment) -> bool:
-        """Whether a fragment is a member of a bundle that reads one stream."""
-        return fragment.name in self.light and len(fragment.inputs) == 1
+        """Whether a fragment is a member of a bundle that reads one stream, and joins nothing."""
+        is_light = fragment.name in self.light
+        return is_light and len(fragment.inputs) == 1 and not _joins(fragment)
 
     @cached_property
     def _by_stream(self) -> Mapping[str, tuple[Fragment, ...]]:
@@ -65,9 +74,16 @@ class SharedRounds:
 
     def row_us(self, fragment: Fragment) -> float | None:
         """What a row costs a light fragment, whatever it does; None where nothing was measured."""
+        if fragment.name in self.light and _joins(fragment):
+            return self.costs.of(LIGHT_JOIN)
         if not self.shares(fragment) or LIGHT_ROUND not in self.costs.batch_ms:
             return None
         return self.costs.of(LIGHT) or 0.0
+
+    def pair_us(self, fragment: Fragment) -> float:
+        """What a light join needs for a pair besides, with all that is behind the join."""
+        is_known = _joins(fragment) and self.row_us(fragment) is not None
+        return (self.costs.of(PAIR) or 0.0) if is_known else 0.0
 
     def measured_row_us(self, fragment: Fragment, measured: OperatorEstimate) -> float:
         """What a row costs a fragment that was measured, without its part of what is fixed.
@@ -108,3 +124,7 @@ class SharedRounds:
         if not named or not (fixed_cpu or reading_s):
             return None
         return AbstractOpening(f"round over {stream}", named, end, fixed_cpu, reading_s)
+
+
+def _joins(fragment: Fragment) -> bool:
+    return any(isinstance(operator, WindowJoin) for operator in fragment.operators)

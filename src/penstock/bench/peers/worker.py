@@ -15,14 +15,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pyarrow.dataset as ds
 
 from penstock.bench.peers import compiled, stock
+from penstock.bench.peers.processor import processor_seconds, spent_s
 from penstock.bench.peers.workload import Workload
 from penstock.spark.session import SessionOptions, start_session
 
@@ -53,34 +52,24 @@ def _answer(run: Run, request: Request) -> dict[str, object]:
     workload = Workload(Path(request["path"]), request["events"], request["files"])
     scratch = Path(tempfile.mkdtemp(prefix="penstock-bench-"))
     try:
-        before = _processor_seconds()
+        before = processor_seconds(with_own=False)
         started_s = time.perf_counter()
         reports = run(request, workload, scratch)
         seconds = time.perf_counter() - started_s
-        after = _processor_seconds()
+        after = processor_seconds(with_own=False)
         # A reader of ours adds a row that tells the time; a batch of such rows alone has no data.
         busy = [report for report in reports if report["numInputRows"] > len(report["sources"])]
         # The first half warms caches and compiled code up.
         steady = [report["durationMs"]["triggerExecution"] for report in busy[len(busy) // 2 :]]
         return {
             "seconds": seconds,
-            "processor_seconds": sum(after[pid] - before[pid] for pid in before.keys() & after),
+            "processor_seconds": spent_s(before, after),
             "batch_ms": statistics.median(steady) if steady else 0.0,
             "batches": len(busy),
             "rows_out": _rows(scratch / "out"),
         }
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-
-
-def _processor_seconds() -> dict[int, float]:
-    """Processor time so far of Spark and its lasting Python workers."""
-    found = {}
-    for process in psutil.Process().children(recursive=True):
-        with suppress(psutil.Error):
-            times = process.cpu_times()
-            found[process.pid] = times.user + times.system
-    return found
 
 
 def _rows(folder: Path) -> int:
