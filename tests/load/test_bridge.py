@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from penstock.control.records import Submission
+from penstock.control.spreading import in_parts
 from penstock.control.system import assembled
 from penstock.errors import InputError
 from penstock.lang.deployment import parse_deployment, read_deployment
@@ -382,3 +383,36 @@ def test_a_simulated_light_join_costs_the_same() -> None:
     ).network
     (near,) = [operator for operator in found.operators if operator.name == "near"]
     assert near.cost_s * 1e6 == pytest.approx(1.5 + 0.25)
+
+
+SPREAD = """
+streams:
+  calls: {source: {directory: in, format: csv}, schema: "ts timestamp, k string", event_time: ts, lateness: 1s}
+  taps: {source: {directory: in, format: csv}, schema: "at timestamp, k string", event_time: at, lateness: 1s}
+queries:
+  pairs: {sql: "SELECT l.ts, l.k FROM calls l JOIN taps r ON l.k = r.k
+    AND r.at BETWEEN l.ts AND l.ts + INTERVAL 1 MINUTE", join: {spread: 3, groups: 6}}
+  counts: "SELECT window.end AS at, count(*) AS n FROM pairs GROUP BY window(ts, '1 hour')"
+"""  # noqa: E501
+
+
+def test_parts_of_a_join_are_units_on_nodes_of_their_own() -> None:
+    """Each reads all rows and gives its own pairs; what gathers them is read like the join."""
+    network = parse_deployment(SPREAD, "spread.yaml", Path()).network
+    fragments = in_parts(network, fuse(network))
+    light = {fragment.name for fragment in fragments}
+    found = abstract_network(
+        network, fragments, NODES, JOINS, {"calls": 10.0, "taps": 5.0}, light=light
+    )
+    problem = placement_problem(found)
+    rows = dict(zip(problem.units, (problem.rows * 1e6).tolist(), strict=True))
+    pins = dict(zip(problem.units, problem.pinned.tolist(), strict=True))
+    pairs = [problem.variables.index(f"pairs_part{at}/pairs_join/found") for at in (1, 2, 3)]
+    for at in (1, 2, 3):
+        own = rows[f"pairs_part{at}"]
+        assert [own[problem.variables.index(name)] for name in ("calls", "taps")] == [1.5, 1.5]
+        assert [own[variable] for variable in pairs] == [0.25 * (one == at) for one in (1, 2, 3)]
+    assert [pins[f"pairs_part{at}"] for at in (1, 2, 3)] == [0, 1, 0]
+    assert [rows["pairs"][variable] for variable in pairs] == [1.0, 1.0, 1.0]
+    assert pins["pairs"] == pins["counts"] == -1
+    assert len(problem.arcs) == 4, "three parts to what gathers them, and from there to counts"

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from penstock.control.disk_room import expected_shortages
+from penstock.control.spreading import in_parts
 from penstock.errors import UsageError, listed, suggestion
 from penstock.feeds.rates import known_rates
 from penstock.kernels.engine_choice import light_fragments
@@ -77,11 +78,13 @@ def _resized(network: AbstractNetwork, nodes: int) -> AbstractNetwork:
 
 
 def _deployed(deployment: Deployment, nodes: int | None, folder: Path) -> Subject:
-    fragments = fuse(deployment.network)
-    given = deployment.nodes
+    costs, network = measured_costs(), deployment.network
+    fused, given = fuse(network), deployment.nodes
+    wiring = None if nodes is not None else deployed_wiring(deployment, fused)
+    # In a tree a fragment goes where all its inputs pass, and so do its parts.
+    fragments = fused if wiring is not None else tuple(in_parts(network, fused))
     if nodes is not None:
         given = tuple(NodeSpec(f"n{at}") for at in range(1, nodes + 1))
-    costs, network = measured_costs(), deployment.network
     rounds_s, light = counted_rounds_s(network, fragments), light_fragments(network, fragments)
     problem = placement_problem(
         abstract_network(
@@ -97,7 +100,6 @@ def _deployed(deployment: Deployment, nodes: int | None, folder: Path) -> Subjec
         *misfits(problem),
     )
     names = fragments_by_unit(problem, fragments)
-    wiring = None if nodes is not None else deployed_wiring(deployment, fragments)
     written = {fragment.name: written_node(network, fragment) for fragment in fragments}
     pinned = {name: node for name, node in written.items() if node is not None}
     placement = deployment.placement or DEFAULT

@@ -51,6 +51,7 @@ from penstock.model.estimates import OperatorEstimate
 from penstock.model.ids import PartId, channel_for, reader_for
 from penstock.model.moves import Move
 from penstock.model.network import Deployment
+from penstock.model.parts import node_of_part
 from penstock.model.sharing import NOTHING_SHARED, SharedStream, Sharing
 from penstock.place.tree_placing import place_in_tree
 
@@ -383,9 +384,9 @@ class Controller:
     def _parts_apart(self, units: Sequence[Unit]) -> Mapping[str, str]:
         """A node for every part of a join: each another one, as far as there are nodes."""
         now_s = self._catalog.now_s()
-        alive = sorted(node.name for node in self._catalog.nodes() if node.is_alive(now_s))
+        alive = {node.name for node in self._catalog.nodes() if node.is_alive(now_s)}
         parts = [unit.fragment.part for unit in units if unit.fragment and unit.fragment.part]
-        return {part.id: alive[(part.number - 1) % len(alive)] for part in parts if alive}
+        return {part.id: node_of_part(part, alive) for part in parts if alive}
 
     def estimates(self) -> Mapping[str, OperatorEstimate]:
         """What the fragments of the system have cost so far, as far as that is known."""

@@ -44,6 +44,11 @@ def spread_fragment(
     return [*parts, replace(fragment, inputs=names, operators=(union,), gathers=spread)]
 
 
+def in_parts(network: Network, fragments: Iterable[Fragment]) -> list[Fragment]:
+    """The fragments as they run on several nodes: joins in parts where somebody asks for it."""
+    return [part for fragment in fragments for part in spread_fragment(network, fragment, {})]
+
+
 def whole_fragments(given: Iterable[Fragment | None]) -> list[Fragment]:
     """The fragments with joins in parts as they were before: what a strategy can place.
 

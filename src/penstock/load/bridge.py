@@ -13,7 +13,8 @@ A light fragment is one of the members of its node's bundle, and pays for its sh
 of a row; what a round costs all of them is an opening (:mod:`penstock.load.shared_rounds`).
 
 A join costs what its rows cost, which is counted where it reads them, and what the pairs cost that
-it gives; how many these are is a variable of its own.
+it gives; how many these are is a variable of its own. Where it is in parts, every part reads all
+rows, on the node where it will begin.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from penstock.model.estimates import OperatorEstimate
 from penstock.model.fragments import Fragment
 from penstock.model.network import Network, NodeSpec
 from penstock.model.operators import Operator, SqlRead, WindowJoin
+from penstock.model.parts import node_of_part
 
 
 def abstract_network(
@@ -54,9 +56,10 @@ def abstract_network(
     """
     check_placeable(fragments, nodes)
     known = estimate(network, rates_per_s, costs)
-    repeated = _repeated(network, fragments)
     shared = SharedRounds(costs, fragments, light, rounds_s or {})
-    bridge = _Bridge(network, known, measured or {}, costs, repeated, shared)
+    names = frozenset(node.name for node in nodes)
+    repeated, given_by = _repeated(network, fragments), _given_by_parts(fragments)
+    bridge = _Bridge(network, known, measured or {}, costs, repeated, shared, given_by, names)
     units = tied_units(fragments)
     made = {
         fragment.name: bridge.operators(fragment, units[fragment.name]) for fragment in fragments
@@ -111,6 +114,9 @@ def unmeasured_kinds(fragments: Iterable[Fragment], costs: CostTable) -> tuple[s
     return (note,) if free else ()
 
 
+_GATHERED = OperatorEstimate(None, selectivity=1.0)
+
+
 @dataclass(frozen=True)
 class _Bridge:
     """What is needed to say what the operators of a fragment are."""
@@ -121,6 +127,8 @@ class _Bridge:
     costs: CostTable
     repeated: frozenset[str]
     shared: SharedRounds
+    given_by_parts: Mapping[str, str]
+    nodes: frozenset[str]
 
     def is_whole(self, fragment: str) -> bool:
         """Whether all that a fragment costs is counted with its rows."""
@@ -133,6 +141,8 @@ class _Bridge:
         made = [self._whole(fragment)] if is_measured else self._parts(fragment)
         made[0] = replace(made[0], fixed_cpu=self._fixed_cpu(fragment))
         node = written_node(self.network, fragment) or ""
+        if fragment.part is not None:
+            node = node_of_part(fragment.part, self.nodes)
         return [
             replace(operator, unit=unit, node=node, sticky=fragment.is_bound) for operator in made
         ]
@@ -152,7 +162,8 @@ class _Bridge:
             inputs = tuple(names[input.stream] for input in operator.inputs)
             names |= {output: self._name(fragment, output) for output in operator.outputs}
             outputs = [names[output] for output in operator.outputs]
-            parts = self._operators(operator, inputs, outputs)
+            known = _GATHERED if fragment.gathers is not None else self.known[operator.name]
+            parts = _operators(operator, known, inputs, outputs)
             # What a row costs a light fragment is known as a whole.
             made += parts if light_us is None else [replace(part, cost_s=0.0) for part in parts]
             if isinstance(operator, WindowJoin):
@@ -180,31 +191,10 @@ class _Bridge:
             return 0.0
         return (self.shared.batch_ms(fragment) or 0.0) / 1e3 / round_s
 
-    def _operators(
-        self, operator: Operator, inputs: tuple[str, ...], outputs: Sequence[str]
-    ) -> list[AbstractOperator]:
-        """An operator by its outputs; the work is counted with the first, or before a join."""
-        estimate = self.known[operator.name]
-        cost_s, selectivity = (estimate.cost_us or 0.0) / 1e6, estimate.selectivity
-        window_s = _window_s(operator)
-        if window_s is not None:
-            sides = [
-                AbstractOperator(f"{outputs[0]}/{side}", (input,), cost_s)
-                for side, input in zip(("left", "right"), inputs, strict=True)
-            ]
-            names = tuple(side.name for side in sides)
-            pairs = AbstractOperator(
-                outputs[0], names, 0.0, selectivity, operator.kind, window_s=window_s
-            )
-            return [*sides, pairs]
-        kind = "operator" if isinstance(operator, WindowJoin) else operator.kind
-        return [
-            AbstractOperator(name, inputs, cost_s if not at else 0.0, selectivity, kind)
-            for at, name in enumerate(outputs)
-        ]
-
     def end(self, stream: str) -> str:
         """What a stream between fragments is called: outside ones by their own name."""
+        if stream in self.given_by_parts:
+            return self.given_by_parts[stream]
         outside = any(known.name == stream for known in self.network.streams)
         # A fragment is called like the stream it gives.
         repeated = stream in self.repeated and not outside
@@ -213,6 +203,41 @@ class _Bridge:
     def _name(self, fragment: Fragment, stream: str) -> str:
         """A stream inside a fragment: by its own name, unless several fragments make it."""
         return f"{fragment.name}/{stream}" if stream in self.repeated else stream
+
+
+def _operators(
+    operator: Operator,
+    estimate: OperatorEstimate,
+    inputs: tuple[str, ...],
+    outputs: Sequence[str],
+) -> list[AbstractOperator]:
+    """An operator by its outputs; the work is counted with the first, or before a join."""
+    cost_s, selectivity = (estimate.cost_us or 0.0) / 1e6, estimate.selectivity
+    window_s = _window_s(operator)
+    if window_s is not None:
+        sides = [
+            AbstractOperator(f"{outputs[0]}/{side}", (input,), cost_s)
+            for side, input in zip(("left", "right"), inputs, strict=True)
+        ]
+        names = tuple(side.name for side in sides)
+        pairs = AbstractOperator(
+            outputs[0], names, 0.0, selectivity, operator.kind, window_s=window_s
+        )
+        return [*sides, pairs]
+    kind = "operator" if isinstance(operator, WindowJoin) else operator.kind
+    return [
+        AbstractOperator(name, inputs, cost_s if not at else 0.0, selectivity, kind)
+        for at, name in enumerate(outputs)
+    ]
+
+
+def _given_by_parts(fragments: Sequence[Fragment]) -> Mapping[str, str]:
+    """What the parts of joins give, by their channels."""
+    return {
+        fragment.channel: f"{fragment.name}/{fragment.output}"
+        for fragment in fragments
+        if fragment.part is not None
+    }
 
 
 def _given(join: AbstractOperator, pair_s: float) -> list[AbstractOperator]:

@@ -76,6 +76,8 @@ class SharedRounds:
         """What a row costs a light fragment, whatever it does; None where nothing was measured."""
         if fragment.name in self.light and _joins(fragment):
             return self.costs.of(LIGHT_JOIN)
+        if fragment.gathers is not None:
+            return self.costs.of(LIGHT_READING)
         if not self.shares(fragment) or LIGHT_ROUND not in self.costs.batch_ms:
             return None
         return self.costs.of(LIGHT) or 0.0

@@ -7,6 +7,7 @@ its own. The join's fragment then gathers these channels, so that its readers se
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
@@ -153,3 +154,13 @@ def parts_of(whole: str, spread: JoinSpread) -> tuple[Part, ...]:
     return tuple(
         Part(FragmentId(whole), number, spread) for number in range(1, spread.most_parts + 1)
     )
+
+
+def node_of_part(part: Part, nodes: Collection[str]) -> str:
+    """Where a part begins: each on another node, as far as there are nodes.
+
+    >>> [node_of_part(part, {"b", "a"}) for part in parts_of("pairs", JoinSpread(3))]
+    ['a', 'b', 'a']
+    """
+    known = sorted(nodes)
+    return known[(part.number - 1) % len(known)]
