@@ -38,7 +38,7 @@ class JoinRun:
 
 
 @dataclass(frozen=True)
-class JoinCosts:
+class LightJoinCosts:
     """Microseconds of processor time of a row that is read, and of a pair that is given."""
 
     row_us: float
@@ -50,7 +50,7 @@ class JoinCosts:
         return {LIGHT_JOIN: self.row_us, PAIR: self.pair_us}
 
 
-def measure_join(quick: bool, say: Callable[[str], None]) -> JoinCosts:
+def measure_join(quick: bool, say: Callable[[str], None]) -> LightJoinCosts:
     """Joins with few rows, with many, and with many pairs; each after one that warms up."""
     scale, rounds = (4, 1) if quick else (1, 3)
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as name:
@@ -99,12 +99,12 @@ def write_sides(folder: Path, rows: int, keys: int) -> None:
             pq.write_table(table, folder / side / f"{batch:05d}.parquet")
 
 
-def join_costs(few: JoinRun, many: JoinRun, pairs: JoinRun) -> JoinCosts:
+def join_costs(few: JoinRun, many: JoinRun, pairs: JoinRun) -> LightJoinCosts:
     """The costs that follow from three runs; none is below zero.
 
     >>> join_costs(JoinRun(100, 0, 1.0), JoinRun(1_100, 10, 1.002), JoinRun(1_100, 510, 1.003))
-    JoinCosts(row_us=2.0, pair_us=2.0)
+    LightJoinCosts(row_us=2.0, pair_us=2.0)
     """
     pair_us = 1e6 * (pairs.seconds - many.seconds) / max(1, pairs.pairs - many.pairs)
     row_us = 1e6 * (many.seconds - few.seconds) / max(1, many.rows - few.rows)
-    return JoinCosts(round(max(0.0, row_us), 3), round(max(0.0, pair_us), 3))
+    return LightJoinCosts(round(max(0.0, row_us), 3), round(max(0.0, pair_us), 3))
