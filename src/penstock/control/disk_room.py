@@ -15,6 +15,7 @@ from penstock.kernels.join_plan import JoinPlan
 from penstock.kernels.join_room import StreamFlow, light_joins, window_room
 from penstock.model.durations import US_PER_S
 from penstock.model.fragments import Fragment
+from penstock.model.ids import ChannelId, PartId
 from penstock.model.network import Network
 from penstock.model.parts import parts_of
 
@@ -45,7 +46,10 @@ def shortages(system: System, state: Path) -> dict[str, str]:
         (unit.network, unit.fragment) for unit in system.units.values() if unit.fragment is not None
     ]
     for name, plan in light_joins(units):
-        seen = {stream: SeenStream.of(Channel(layout.channel(stream))) for stream in plan.streams}
+        seen = {
+            stream: SeenStream.of(Channel(layout.channel(ChannelId(stream))))
+            for stream in plan.streams
+        }
         flows = {stream: known.flow for stream, known in seen.items() if known.flow is not None}
         held = sum(known.kept_bytes for known in seen.values()) + _runs_bytes(name, plan, layout)
         text = window_room(name, plan, flows).shortage(free_bytes(state), state, held)
@@ -80,5 +84,7 @@ class SeenStream:
 
 
 def _runs_bytes(join: str, plan: JoinPlan, layout: StateLayout) -> int:
-    names = [join] if plan.part is None else [part.id for part in parts_of(join, plan.part.spread)]
-    return sum(folder_bytes(layout.runs(name)) for name in names)
+    parts = [PartId(join)]
+    if plan.part is not None:
+        parts = [part.id for part in parts_of(join, plan.part.spread)]
+    return sum(folder_bytes(layout.runs(part)) for part in parts)
