@@ -13,7 +13,7 @@ from penstock.app.run_plan import (
     RunRequest,
     has_begun,
     is_finished,
-    planned,
+    plan_run,
     prepared_state,
 )
 from penstock.errors import InputError, RunError, UnreachableError, UsageError
@@ -37,34 +37,34 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_the_state_is_beside_the_file(file: Path) -> None:
-    plan = planned(RunRequest(file))
+    plan = plan_run(RunRequest(file))
     assert plan.folder == file.parent / ".penstock" / "tiny"
     assert [fragment.name for fragment in plan.fragments] == ["peaks"]
-    assert planned(RunRequest(file, state=Path("/elsewhere"))).folder == Path("/elsewhere")
+    assert plan_run(RunRequest(file, state=Path("/elsewhere"))).folder == Path("/elsewhere")
 
 
 def test_nodes_say_what_may_be_used(file: Path) -> None:
     file.write_text(TINY + "nodes: {a: {cores: 1, memory: 1g}, b: {cores: 1, memory: 2g}}\n")
-    plan = planned(RunRequest(file))
+    plan = plan_run(RunRequest(file))
     assert plan.cores == min(2, os.cpu_count() or 1)
     assert plan.memory_bytes == 3 << 30
-    assert planned(RunRequest(file, cores=7)).cores == 7
+    assert plan_run(RunRequest(file, cores=7)).cores == 7
 
 
 def test_the_speed_is_part_of_the_plan(file: Path) -> None:
-    assert "'speedup': 'max'" in repr(planned(RunRequest(file, speed=Speed(None))).network)
+    assert "'speedup': 'max'" in repr(plan_run(RunRequest(file, speed=Speed(None))).network)
 
 
 def test_no_file(tmp_path: Path) -> None:
     with pytest.raises(InputError) as raised:
-        planned(RunRequest(tmp_path / "none.yaml"))
+        plan_run(RunRequest(tmp_path / "none.yaml"))
     assert str(raised.value).startswith(f"no file {tmp_path / 'none.yaml'}")
 
 
 def test_nothing_to_run(file: Path) -> None:
     file.write_text(TINY.split("queries")[0])
     with pytest.raises(InputError) as raised:
-        planned(RunRequest(file))
+        plan_run(RunRequest(file))
     assert str(raised.value) == (
         f"{file} has no queries whose results go anywhere. "
         "Add one under queries:, or give one that has to: none a destination."
@@ -77,13 +77,13 @@ def test_a_port_in_use(file: Path) -> None:
         socket.create_server(("127.0.0.1", 0)) as server,
         pytest.raises(UnreachableError, match=taken),
     ):
-        planned(RunRequest(file, ui_port=server.getsockname()[1]))
+        plan_run(RunRequest(file, ui_port=server.getsockname()[1]))
     with pytest.raises(UsageError, match="--spark-ui 70000 is not a port"):
-        planned(RunRequest(file, ui_port=70_000))
+        plan_run(RunRequest(file, ui_port=70_000))
 
 
 def prepared(request: RunRequest) -> tuple[RunPlan, StateFolder]:
-    plan = planned(request)
+    plan = plan_run(request)
     return plan, prepared_state(plan, request)
 
 
@@ -187,5 +187,5 @@ def test_unknown_nodes_and_strategies_are_refused(file: Path, more: str, what: s
     query = "  peaks:\n    sql: SELECT home, kwh FROM readings\n"
     file.write_text(TINY[: TINY.index("  peaks")] + query + more)
     with pytest.raises(InputError) as caught:
-        planned(RunRequest(file))
+        plan_run(RunRequest(file))
     assert caught.value.what == what

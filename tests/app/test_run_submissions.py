@@ -10,14 +10,14 @@ from typing import cast
 
 import pytest
 
-from penstock.app.run_plan import RunPlan, RunRequest, planned, remember_run
+from penstock.app.run_plan import RunPlan, RunRequest, plan_run, remember_run
 from penstock.app.run_submissions import keep_in_line, run_parts, submit_parts
 from penstock.control.answer_models import BeginAnswer, QueryAnswer, SubmittedAnswer
 from penstock.control.catalog import Catalog
 from penstock.control.client import Client
 from penstock.control.home import Home
 from penstock.control.records import Submission, UnitRecord
-from penstock.control.system import assembled
+from penstock.control.system import assemble
 from penstock.errors import InputError
 
 STREAMS = """
@@ -56,7 +56,7 @@ def plan(folder: Path, text: str) -> RunPlan:
     """The plan of a file that was run before if it is known from then."""
     path = folder / "tiny.yaml"
     path.write_text(text)
-    made = planned(RunRequest(path))
+    made = plan_run(RunRequest(path))
     home(made).state.mkdir(parents=True, exist_ok=True)
     remember_run(made, RunRequest(path), home(made).state)
     return made
@@ -114,13 +114,13 @@ class TestParts:
             ("tiny.1.1", ["cold", "coldest"]),
             ("tiny.1.2", ["both"]),
         ]
-        units = assembled(as_submissions(grown)).units
+        units = assemble(as_submissions(grown)).units
         fragments = [unit.name for unit in units.values() if unit.fragment is not None]
         assert sorted(fragments) == sorted(fragment.name for fragment in grown.fragments)
 
     def test_the_system_runs_what_was_planned(self, before: RunPlan, tmp_path: Path) -> None:
         grown = plan(tmp_path, STREAMS + FIRST + ADDED)
-        units = assembled(as_submissions(grown)).units
+        units = assemble(as_submissions(grown)).units
         fragments = [unit.name for unit in units.values() if unit.fragment is not None]
         assert sorted(fragments) == sorted(fragment.name for fragment in grown.fragments)
         assert [unit for unit in units if unit not in fragments] == ["readings"]
@@ -167,7 +167,7 @@ class TestInLine:
 
 def planned_afresh(folder: Path) -> RunPlan:
     (folder / "tiny.yaml").write_text(STREAMS + FIRST)
-    return planned(RunRequest(folder / "tiny.yaml"))
+    return plan_run(RunRequest(folder / "tiny.yaml"))
 
 
 @dataclass

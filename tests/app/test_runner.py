@@ -12,7 +12,7 @@ import pytest
 
 from cli.made_up import status
 from penstock.app.outcome import Outcome
-from penstock.app.run_plan import RunPlan, RunRequest, planned
+from penstock.app.run_plan import RunPlan, RunRequest, plan_run
 from penstock.app.runner import facts, run
 from penstock.app.signals import StopRequest
 from penstock.app.snapshots import Snapshot
@@ -142,7 +142,7 @@ def request_(tmp_path: Path) -> RunRequest:
 
 def ran(request: RunRequest, recorder: Recorder) -> Outcome:
     with StopRequest() as stop:
-        return run(planned(request), request, recorder, stop)
+        return run(plan_run(request), request, recorder, stop)
 
 
 def log(request: RunRequest) -> Path:
@@ -156,7 +156,7 @@ def test_to_the_end(pretence: Pretence, request_: RunRequest) -> None:
     assert recorder.updates == 3
     assert recorder.said[1:] == [
         "1 query, 2 operators in 1 fragment",
-        *facts(planned(request_))[2:],
+        *facts(plan_run(request_))[2:],
         "starting Spark…",
         "starting queries…",
         "stopping…",
@@ -227,7 +227,7 @@ def test_no_java(pretence: Pretence, request_: RunRequest) -> None:
 def test_finished_before_starts_nothing(pretence: Pretence, request_: RunRequest) -> None:
     from penstock.spark.state import StateFolder
 
-    plan: RunPlan = planned(request_)
+    plan: RunPlan = plan_run(request_)
     state = StateFolder(plan.folder)
     for fragment in plan.fragments:
         state.fragment(fragment.name).path.mkdir(parents=True)
@@ -241,7 +241,7 @@ def test_finished_before_starts_nothing(pretence: Pretence, request_: RunRequest
 def test_rows_of_earlier_runs_do_not_count(pretence: Pretence, request_: RunRequest) -> None:
     from penstock.spark.state import StateFolder
 
-    plan = planned(request_)
+    plan = plan_run(request_)
     folder = StateFolder(plan.folder).fragment("peaks")
     folder.path.mkdir(parents=True)
     folder.add_rows_out(3, 5)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from laws import tried
 from penstock.balance.domains import domains, in_domains
-from penstock.balance.grouping import grouped, in_groups
+from penstock.balance.grouping import group_operators, in_groups
 from penstock.balance.pairwise import one_way, redistribution
 from penstock.balance.situation import Situation
 from penstock.errors import InputError
@@ -54,7 +54,7 @@ def test_domains_need_nodes() -> None:
 @tried(30)
 def test_groups_keep_load_and_place_and_are_heavy_enough(seed: int, lightest: float) -> None:
     situation = _situation(seed)
-    merged = grouped(situation, lightest)
+    merged = group_operators(situation, lightest)
     assert np.array_equal(merged.situation.node_series, situation.node_series)
     places = merged.situation.assignment[merged.group]
     assert np.array_equal(places, situation.assignment)
@@ -65,7 +65,7 @@ def test_groups_keep_load_and_place_and_are_heavy_enough(seed: int, lightest: fl
 
 def test_members_of_a_group_move_together() -> None:
     situation = _situation(5)
-    merged = grouped(situation, 0.3)
+    merged = group_operators(situation, 0.3)
     after = in_groups(situation, 0.3, redistribution).assignment
     for group in set(merged.group.tolist()):
         assert len(set(after[merged.group == group].tolist())) == 1

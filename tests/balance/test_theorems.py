@@ -10,7 +10,7 @@ from penstock.load.correlation import (
     deviations,
     least_mean_deviation,
     mean_pair_correlation,
-    normalised,
+    normalise,
     spread,
 )
 
@@ -45,7 +45,7 @@ def test_theorem_5_correlation_bounds_the_variance_of_two_nodes(pair: np.ndarray
     left, right = pair
     variances = left.var() + right.var()
     total = (left + right).var()
-    rho = normalised(spread(pair, 0, pair, 1), spread(pair, 0, pair, 0), spread(pair, 1, pair, 1))
+    rho = normalise(spread(pair, 0, pair, 1), spread(pair, 0, pair, 0), spread(pair, 1, pair, 1))
     slack = 1e-6 * (1 + variances)
     if rho > 0:
         assert total / (1 + rho) - slack <= variances <= total + slack

@@ -10,7 +10,7 @@ import pytest
 from penstock.bench import costs
 from penstock.bench.hop import LAYOUTS, deployments
 from penstock.control.records import Submission
-from penstock.control.system import assembled
+from penstock.control.system import assemble
 
 SOURCE = "generate: packets, seconds: 1"
 
@@ -24,7 +24,7 @@ SOURCE = "generate: packets, seconds: 1"
     ],
 )
 def test_a_layout_is_so_many_fragments(layout: str, expected: dict[str, str]) -> None:
-    system = assembled(
+    system = assemble(
         Submission(number, f"s{number}", "yaml", text, ".")
         for number, text in enumerate(deployments(layout, SOURCE), 1)
     )

@@ -9,7 +9,7 @@ from cli.doc_pages import ROOT, DocPage
 from load.abstract_networks import random_problem
 from penstock.lang.abstract import parse_abstract
 from penstock.load.problem import placement_problem
-from penstock.place.strategy import Strategy, checked
+from penstock.place.strategy import Strategy, check_assignment
 
 PAGE = DocPage("placement.md")
 
@@ -34,7 +34,9 @@ def test_the_strategy_of_one_s_own() -> None:
     strategy = made["EvenCounts"]
     assert isinstance(strategy, type) and issubclass(strategy, Strategy)
     problem = random_problem(1)
-    plan = checked(problem, strategy().place(problem, np.random.default_rng(0)), strategy.name)
+    plan = check_assignment(
+        problem, strategy().place(problem, np.random.default_rng(0)), strategy.name
+    )
     assert np.bincount(plan).tolist() == [5, 5, 5, 5]
 
 

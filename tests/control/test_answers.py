@@ -26,7 +26,7 @@ from penstock.control.answers import (
 from penstock.control.catalog import Catalog
 from penstock.control.metrics import FRAGMENT_NUMBERS
 from penstock.control.records import NodeRecord, UnitRecord
-from penstock.control.system import System, assembled
+from penstock.control.system import System, assemble
 from penstock.model.beginnings import Beginning
 from penstock.model.measurements import FragmentStatus, IntakeSample, NodeSample
 
@@ -50,7 +50,7 @@ def running(catalog: TroubledCatalog) -> Catalog:
 
 
 def system(catalog: Catalog) -> System:
-    return assembled(catalog.submissions())
+    return assemble(catalog.submissions())
 
 
 UNREAD = SetAsideAnswer(stream="readings", rows={"malformed": 2}, nothing_read=True, text="why")

@@ -6,7 +6,7 @@ import pytest
 
 from control.test_system import made
 from penstock.channels.manifest import Manifest
-from penstock.control.beginning import Head, decided
+from penstock.control.beginning import Head, decide_beginnings
 from penstock.errors import InputError
 from penstock.model.beginnings import Beginning, Begun, Reread, StartKind
 
@@ -37,7 +37,7 @@ HEADS = {
 
 
 def begun(start: StartKind, text: str = BOTH, heads: dict[str, Head] = HEADS) -> Begun:
-    return decided(made(STREAMS, text), 2, start, lambda name: heads[name])
+    return decide_beginnings(made(STREAMS, text), 2, start, lambda name: heads[name])
 
 
 def the(begun: Begun) -> Beginning:

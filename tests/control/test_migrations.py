@@ -21,7 +21,7 @@ from penstock.control.catalog import Catalog
 from penstock.control.controller import Controller
 from penstock.control.home import Home
 from penstock.control.recorded_plans import keep_plans, recorded_unit
-from penstock.control.system import assembled
+from penstock.control.system import assemble
 from penstock.control.system_balance import keep_balance, read_balance, set_balance
 from penstock.control.tables import VERSION, meta, metadata, nodes, submissions
 from penstock.errors import InputError
@@ -121,7 +121,7 @@ def test_the_system_goes_on(catalog: Catalog, tmp_path: Path) -> None:
     home = Home(tmp_path / "system")
     home.prepare()
     controller = Controller(home, catalog)
-    assert controller.system() == assembled(catalog.submissions())
+    assert controller.system() == assemble(catalog.submissions())
     keep_balance(catalog, controller.system())
     (added,) = controller.submit("next", "sql", "SELECT home FROM hourly", ".")
     assert added.name == "next"
@@ -136,7 +136,7 @@ def test_it_is_balanced_as_before(catalog: Catalog, tmp_path: Path) -> None:
     """Which was said by the newest file that said anything; from now on the catalog knows."""
     catalog.prepare()
     keep_plans(catalog)
-    system = assembled(catalog.submissions())
+    system = assemble(catalog.submissions())
     says = any(deployment.balance for deployment in system.deployments.values())
     for _ in range(2):
         keep_balance(catalog, system)

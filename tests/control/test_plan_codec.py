@@ -17,7 +17,7 @@ from laws import tried
 from penstock.control.plan_codec import decode_plan, encode_plan
 from penstock.control.recorded_plans import plan_text, recorded_system
 from penstock.control.records import Submission
-from penstock.control.system import assembled
+from penstock.control.system import assemble
 from penstock.errors import RunError
 from penstock.lang.deployment import parse_deployment
 from penstock.model.beginnings import Beginning, Begun, InputStart, Reread, Since
@@ -221,7 +221,7 @@ class TestSystems:
 
     def test_a_system_of_several_submissions(self) -> None:
         submissions = (submission(), *self.LATER)
-        system = assembled(submissions)
+        system = assemble(submissions)
         plans = {one.id: plan_text(system, one.id) for one in submissions}
         found = recorded_system(plans)
         assert found == system
@@ -230,7 +230,7 @@ class TestSystems:
         assert values_of(found.deployments[4].balance) == {"every": "5s"}
 
     def test_one_that_is_damaged_is_refused(self) -> None:
-        text = plan_text(assembled([submission()]), 1)
+        text = plan_text(assemble([submission()]), 1)
         for damaged in (text[:-9], "[]", text.replace('"Filter"', '"Filtre"'), "null"):
             with pytest.raises(RunError, match="a recorded plan cannot be read"):
                 recorded_system({1: damaged})

@@ -13,7 +13,7 @@ from penstock.control.controller import Controller
 from penstock.control.home import Home
 from penstock.control.recorded_plans import keep_plans, recorded_system, recorded_unit
 from penstock.control.records import UnitRecord
-from penstock.control.system import assembled
+from penstock.control.system import assemble
 from penstock.errors import RunError
 
 
@@ -30,7 +30,7 @@ def controller(catalog: TroubledCatalog, tmp_path: Path) -> Controller:
 def test_a_node_reads_what_it_runs_and_parses_nothing(
     controller: Controller, catalog: TroubledCatalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    system = assembled(catalog.submissions())
+    system = assemble(catalog.submissions())
 
     def parse(*_: object) -> None:
         raise AssertionError("parsed again")
@@ -76,7 +76,7 @@ def test_another_version_records_them_anew(
     monkeypatch.setattr(recorded_plans, "__version__", "9.9.9")
     keep_plans(catalog)
     assert catalog.plans() == plans
-    assert recorded_system(plans) == assembled(catalog.submissions())
+    assert recorded_system(plans) == assemble(catalog.submissions())
 
 
 def test_missing_ones_are_recorded(controller: Controller, catalog: TroubledCatalog) -> None:

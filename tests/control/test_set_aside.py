@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.control.records import Submission
 from penstock.control.set_aside import outside_streams
-from penstock.control.system import assembled
+from penstock.control.system import assemble
 
 TOPIC = """
 streams:
@@ -23,7 +23,7 @@ queries:
 
 def test_those_that_later_submissions_read_stay_among_them() -> None:
     first = Submission(1, "ami", "yaml", TOPIC, ".")
-    assert outside_streams(assembled([first])) == ["lines", "own", "readings"]
+    assert outside_streams(assemble([first])) == ["lines", "own", "readings"]
     texts = ["SELECT home FROM readings", "SELECT home FROM own", "SELECT home FROM homes"]
     later = [Submission(k, f"s{k}", "sql", text, ".") for k, text in enumerate(texts, 2)]
-    assert outside_streams(assembled([first, *later])) == ["lines", "own", "readings"]
+    assert outside_streams(assemble([first, *later])) == ["lines", "own", "readings"]

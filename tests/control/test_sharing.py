@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from control.made_up import submission
-from penstock.control.beginning import Head, decided
+from penstock.control.beginning import Head, decide_beginnings
 from penstock.control.live_sharing import leaving
 from penstock.control.recorded_plans import plan_text, recorded_system
 from penstock.control.records import Submission
-from penstock.control.sharing import StreamIndex, can_be_tapped, decided_sharing
+from penstock.control.sharing import StreamIndex, can_be_tapped, decide_sharing
 from penstock.control.sharing_answers import kept_for, sharing_answer
-from penstock.control.system import System, Unit, assembled, extended, pruned, understood
+from penstock.control.system import System, Unit, assemble, extend, prune, understand
 from penstock.errors import InputError
 from penstock.kernels.engine_choice import choose_engine
 from penstock.model.beginnings import InputStart, Since
@@ -43,7 +43,7 @@ class Growing:
 
     def __init__(self) -> None:
         self.submissions = [submission("base", STREAMS, 1)]
-        self.system = assembled(self.submissions)
+        self.system = assemble(self.submissions)
         self.obstacles: dict[str, str] = {}
         self._index = StreamIndex()
 
@@ -54,12 +54,12 @@ class Growing:
 
     def add(self, name: str, query: str, share: bool = True, kind: str = "sql") -> Sharing:
         asked = Submission(len(self.submissions) + 1, name, kind, query, ".")  # type: ignore[arg-type]
-        network = understood(self.system, asked).network
+        network = understand(self.system, asked).network
         sharing = NOTHING_SHARED
         if share:
-            sharing = decided_sharing(self._index, self.system, network, self._obstacle)
+            sharing = decide_sharing(self._index, self.system, network, self._obstacle)
         asked = replace(asked, sharing=sharing)
-        self.system = extended(self.system, asked)
+        self.system = extend(self.system, asked)
         self.submissions.append(asked)
         return sharing
 
@@ -157,7 +157,7 @@ def test_a_tap_counts_by_its_own_event_time(growing: Growing) -> None:
     """From the windows on that begin after the newest row there is, as it would alone."""
     growing.add("all", ALL)
     head = Head(next=7, latest={"ts": 1_000_000})
-    begun = decided(growing.system, 3, "now", lambda name: head)
+    begun = decide_beginnings(growing.system, 3, "now", lambda name: head)
     since = Since(
         {"window_start": 1_000_000}, {"window_end": 601_000_000, "window_start": 1_000_000}
     )
@@ -169,7 +169,7 @@ def test_it_is_recorded(growing: Growing) -> None:
     growing.add("same", SAME)
     growing.add("all", ALL)
     system = growing.system
-    assert assembled(growing.submissions) == system
+    assert assemble(growing.submissions) == system
     plans = {number: plan_text(system, number) for number in system.deployments}
     assert recorded_system(plans) == system
 
@@ -182,7 +182,7 @@ class TestDropping:
         return growing.system
 
     def test_nothing_is_changed_by_nothing(self, shared: System) -> None:
-        assert pruned(shared, ()) == shared
+        assert prune(shared, ()) == shared
 
     def test_what_others_share_stays(self, shared: System) -> None:
         left = leaving(shared, [2])
@@ -215,8 +215,8 @@ class TestDropping:
 
     def test_it_is_the_same_from_the_texts(self, growing: Growing, shared: System) -> None:
         growing.submissions[1] = replace(growing.submissions[1], is_dropped=True)
-        left = pruned(shared, [2])
-        assert assembled(growing.submissions) == left
+        left = prune(shared, [2])
+        assert assemble(growing.submissions) == left
         plans = {number: plan_text(left, number) for number in left.deployments}
         assert recorded_system(plans, [2]) == left
 

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from control.made_up import submission
-from penstock.control.beginning import Head, decided
+from penstock.control.beginning import Head, decide_beginnings
 from penstock.control.records import Submission
-from penstock.control.sharing import StreamIndex, can_be_tapped, decided_sharing
-from penstock.control.system import System, assembled, extended, understood
+from penstock.control.sharing import StreamIndex, can_be_tapped, decide_sharing
+from penstock.control.system import System, assemble, extend, understand
 from penstock.feeds.arrow import arrow_schema
 from penstock.kernels.batch_rows import BatchRows
 from penstock.kernels.partials import compute_partials
@@ -59,8 +59,8 @@ def added(system: System, name: str, query: str, since_us: int | None, share: bo
     number = max(system.deployments) + 1
     asked = Submission(number, name, "sql", query, ".")
     if share:
-        network = understood(system, asked).network
-        sharing = decided_sharing(
+        network = understand(system, asked).network
+        sharing = decide_sharing(
             StreamIndex(),
             system,
             network,
@@ -71,9 +71,9 @@ def added(system: System, name: str, query: str, since_us: int | None, share: bo
     if since_us is not None:
         head = Head(next=3, latest={"ts": since_us})
         asked = replace(
-            asked, begun=decided(extended(system, asked), number, "now", lambda _: head)
+            asked, begun=decide_beginnings(extend(system, asked), number, "now", lambda _: head)
         )
-    return extended(system, asked)
+    return extend(system, asked)
 
 
 def plan_of(system: System, name: str) -> WindowPlan | RowsPlan:
@@ -111,7 +111,7 @@ def test_what_is_left_gives_what_the_whole_would(
     first: str, second: str, random: Random, late_s: int | None
 ) -> None:
     since_us = None if late_s is None else BEGIN_US + late_s * 1_000_000
-    base = added(assembled([submission("base", STREAM, 1)]), "first", first, None, share=False)
+    base = added(assemble([submission("base", STREAM, 1)]), "first", first, None, share=False)
     alone = plan_of(added(base, "second", second, since_us, share=False), "second")
     system = added(base, "second", second, since_us, share=True)
     maker, rest = plan_of(system, "first"), plan_of(system, "second")

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from penstock.control.records import NodeRecord
-from penstock.control.sizing import NodesWanted, changed_parents, nodes_written, sized
+from penstock.control.sizing import NodesWanted, changed_parents, nodes_written, size_nodes
 from penstock.errors import InputError
 from penstock.model.network import NodeSpec
 
@@ -21,7 +21,7 @@ def node(name: str, cores: int = 1, gib: int = 1, *, is_alive: bool = False) -> 
 
 
 def asked(wanted: NodesWanted, *there: NodeRecord) -> tuple[list[str], list[str]]:
-    made, changed = sized(wanted, there, NOW_S)
+    made, changed = size_nodes(wanted, there, NOW_S)
     shown = [
         [f"{one.name} {one.cores} {one.memory_bytes // GIB}g" for one in some]
         for some in (made, changed)
@@ -65,7 +65,7 @@ def test_fewer_nodes_are_refused() -> None:
 
 
 def test_names_go_on_after_the_letters() -> None:
-    made, _ = sized(NodesWanted(count=28), [], NOW_S)
+    made, _ = size_nodes(NodesWanted(count=28), [], NOW_S)
     assert [one.name for one in made][24:] == ["y", "z", "a1", "b1"]
 
 
@@ -78,7 +78,7 @@ def parents(
 def test_nodes_by_name_may_form_a_tree() -> None:
     named = nodes_written("a, b:a,c:a")
     assert not isinstance(named, int)
-    made, _ = sized(NodesWanted(cores=2, named=named), [node("a")], NOW_S)
+    made, _ = size_nodes(NodesWanted(cores=2, named=named), [node("a")], NOW_S)
     assert [(one.name, one.cores, one.parent) for one in made] == [("b", 2, "a"), ("c", 2, "a")]
 
 
@@ -90,7 +90,7 @@ def test_what_names_no_nodes(text: str) -> None:
 
 def test_all_nodes_have_to_be_named() -> None:
     with pytest.raises(InputError, match="the system has nodes that are not named: b"):
-        sized(NodesWanted(named=(NodeSpec("a"),)), [node("a"), node("b")], NOW_S)
+        size_nodes(NodesWanted(named=(NodeSpec("a"),)), [node("a"), node("b")], NOW_S)
 
 
 def test_nodes_are_hung_elsewhere_while_they_are_down() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from control.made_up import AMI, submission
 from penstock.control.records import Submission
-from penstock.control.system import System, assembled, extended
+from penstock.control.system import System, assemble, extend
 from penstock.errors import InputError
 from penstock.model.sources import DirectorySource, RunningSource
 
@@ -32,7 +32,7 @@ PER_HOME = (
 def made(*texts: str) -> System:
     """The system of submissions called ami, s2, s3 and so on."""
     names = ["ami", *(f"s{k}" for k in range(2, len(texts) + 1))]
-    return assembled(
+    return assemble(
         submission(name, text, number)
         for number, (name, text) in enumerate(zip(names, texts, strict=False), 1)
     )
@@ -54,7 +54,7 @@ def refused(*texts: str) -> str:
 
 class TestUnits:
     def test_nothing_comes_to_nothing(self) -> None:
-        assert assembled([]) == System()
+        assert assemble([]) == System()
 
     def test_a_deployment_is_its_intakes_and_fragments(self) -> None:
         system = made(AMI)
@@ -154,21 +154,21 @@ class TestUnits:
             "streams:\n  lines: {source: {directory: in, format: csv}, schema: a int}\n"
             "queries:\n  q: SELECT a FROM lines\n"
         )
-        stream = assembled([submission(text=text, folder="/data/ami")]).units["lines"].stream
+        stream = assemble([submission(text=text, folder="/data/ami")]).units["lines"].stream
         assert stream is not None
         assert isinstance(stream.source, DirectorySource)
         assert stream.source.path == Path("/data/ami/in")
 
     def test_a_query_may_be_told_how_old_results_may_be(self) -> None:
         asked = replace(submission("q", "SELECT home FROM peaks", 2), max_latency_us=3_000_000)
-        system = assembled([submission(), asked])
+        system = assemble([submission(), asked])
         assert system.deployments[2].network.query("q").max_latency_us == 3_000_000
 
     def test_so_may_the_queries_of_a_file_that_say_nothing_themselves(self) -> None:
         text = "queries:\n  q: SELECT home FROM peaks\n"
         text += "  r: {sql: SELECT home FROM peaks, max_latency: 1s}\n"
         asked = replace(submission("f", text, 2), kind="yaml", max_latency_us=3_000_000)
-        network = assembled([submission(), asked]).deployments[2].network
+        network = assemble([submission(), asked]).deployments[2].network
         told = [network.query(name).max_latency_us for name in ("q", "r")]
         assert told == [3_000_000, 1_000_000]
 
@@ -212,14 +212,14 @@ class TestRefusals:
     def test_a_query_called_like_a_stream(self) -> None:
         asked = submission("readings", "SELECT home FROM peaks", 2)
         with pytest.raises(InputError) as error:
-            extended(made(AMI), asked)
+            extend(made(AMI), asked)
         assert str(error.value) == (
             "query readings is called like readings of the running system. Rename one of them."
         )
 
     def test_a_name_that_is_none(self) -> None:
         with pytest.raises(InputError) as error:
-            extended(made(AMI), submission("../x", "SELECT home FROM peaks", 2))
+            extend(made(AMI), submission("../x", "SELECT home FROM peaks", 2))
         assert str(error.value) == (
             "'../x' cannot name a query. "
             "Use letters, digits and underscores, starting with a letter."
@@ -242,11 +242,11 @@ class TestRefusals:
     def test_a_query_before_there_is_anything_to_read(self) -> None:
         asked = Submission(1, "q", "sql", "SELECT home FROM peaks", ".")
         with pytest.raises(InputError, match="no stream or table peaks; there are none"):
-            assembled([asked])
+            assemble([asked])
 
     def test_what_is_refused_changes_nothing(self) -> None:
         system = made(AMI)
         before = dict(system.units)
         with pytest.raises(InputError):
-            extended(system, submission("q", "SELECT hom FROM peaks", 2))
+            extend(system, submission("q", "SELECT hom FROM peaks", 2))
         assert system.units == before

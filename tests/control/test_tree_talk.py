@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from control.toys import TroubledCatalog
-from penstock.control.answers import explained_move, negotiations_answer
+from penstock.control.answers import explain_move, negotiations_answer
 from penstock.control.carriers import LoopbackCarrier
 from penstock.control.controller import Controller
 from penstock.control.home import Home
@@ -122,7 +122,7 @@ def test_an_overloaded_node_gives_to_its_parent(
         return [one for one in found if any(part.moved == ["hourly"] for part in one.peers)]
 
     until(told, 30, check=nodes.go_on)
-    explained = explained_move(catalog, first).numbers
+    explained = explain_move(catalog, first).numbers
     assert explained["utilisation"] == pytest.approx(88, abs=1)
     assert explained["sizes"] == {"hourly": pytest.approx(29.3, abs=0.1)}
     assert explained["negotiated"]["name"] == explained["negotiation"]
@@ -196,5 +196,5 @@ def test_the_larger_node_takes_more(catalog: TroubledCatalog, nodes: Nodes) -> N
     until(lambda: done(catalog), 60, lambda: catalog.moves(), check=nodes.go_on)
     first = done(catalog)[0]
     assert (first.unit, first.target) == ("daily", "root")
-    sizes = explained_move(catalog, first).numbers["sizes"]
+    sizes = explain_move(catalog, first).numbers["sizes"]
     assert sizes == {"daily": pytest.approx(100 * 700 / 1024, abs=0.1)}

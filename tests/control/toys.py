@@ -11,7 +11,7 @@ from typing import Any
 from penstock.control.catalog import Catalog
 from penstock.control.recorded_plans import plan_text
 from penstock.control.records import BalanceRecord, Submission, UnitRecord
-from penstock.control.system import Unit, assembled
+from penstock.control.system import Unit, assemble
 from penstock.errors import PenstockError
 from penstock.model.measurements import NodeSample
 
@@ -117,7 +117,7 @@ class TroubledCatalog(Catalog):
         self._begin_with("add")
         if not plan:
             asked = Submission(**submission)
-            plan = plan_text(assembled([*self.submissions(), asked]), asked.id)
+            plan = plan_text(assemble([*self.submissions(), asked]), asked.id)
         return super().add(submission, made, woken, plan, balance)
 
     def remove(self, submission: int) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from penstock.control.plan_codec import decode_plan, encode_plan
 from penstock.control.records import Submission
-from penstock.control.system import assembled
+from penstock.control.system import assemble
 from penstock.device.chain import chain_of
 from penstock.device.segments import Segment, boundary_us, can_switch
 from penstock.device.splitting import served
@@ -33,14 +33,14 @@ def submissions(folder: Path, *segments: Segment) -> list[Submission]:
 
 def test_a_segment_reads_the_stream_that_runs(tmp_path: Path) -> None:
     asked = [Segment("meters", "usage", 3), Segment("meters", "usage", 0)]
-    system = assembled(submissions(tmp_path, *asked))
+    system = assemble(submissions(tmp_path, *asked))
     later = {unit.gives: unit.reads for unit in system.units.values() if unit.submission > 1}
     assert later == {"usage_aggregate_cut2": ("readings",), "readings_cut3": ("readings",)}
 
 
 def test_a_segment_of_what_does_not_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
-        assembled(submissions(tmp_path, Segment("metres", "usage", 3)))
+        assemble(submissions(tmp_path, Segment("metres", "usage", 3)))
     assert str(error.value) == "no deployment metres with devices is running"
 
 

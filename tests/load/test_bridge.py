@@ -7,7 +7,7 @@ import pytest
 
 from penstock.control.records import Submission
 from penstock.control.spreading import in_parts
-from penstock.control.system import assembled
+from penstock.control.system import assemble
 from penstock.errors import InputError
 from penstock.lang.deployment import parse_deployment, read_deployment
 from penstock.load.batches import BatchNetwork, BatchWork, batch_network
@@ -23,7 +23,7 @@ from penstock.model.abstract import AbstractNetwork
 from penstock.model.binding import may_move
 from penstock.model.estimates import OperatorEstimate
 from penstock.model.network import NodeSpec
-from penstock.place.fragments import placed_fragments
+from penstock.place.fragments import place_fragments
 from penstock.place.fuse import fuse
 from penstock.place.rhythm import counted_rounds_s, unhurried
 from penstock.place.rod import Rod, rod
@@ -161,7 +161,7 @@ nodes: {a: {}, b: {cores: 2}}
 def test_plans_simulations_and_running_systems_bind_the_same_fragments(to: str) -> None:
     text = ON_NODES.replace("TO", to)
     submission = Submission(1, "ami", "yaml", text, ".")
-    units = [unit for unit in assembled([submission]).units.values() if unit.fragment is not None]
+    units = [unit for unit in assemble([submission]).units.values() if unit.fragment is not None]
     live = {unit.name: not may_move(unit.fragment, unit.on) for unit in units}
     planned: dict[str, bool] = {}
     for operator in bridged(text).operators:
@@ -272,7 +272,7 @@ def test_tied_fragments_go_to_the_same_node() -> None:
         f'peaks: {{sql: "SELECT home, kwh FROM readings WHERE kwh > 3", {to}}}',
     ).replace("on: b", to)
     network = parse_deployment(text, "meters.yaml", Path()).network
-    places = placed_fragments(network, fuse(network), NODES, Rod(), COSTS, {"readings": 10.0})
+    places = place_fragments(network, fuse(network), NODES, Rod(), COSTS, {"readings": 10.0})
     assert set(places) == {"hourly", "peaks", "tops"}
     assert places["peaks"] == places["tops"]
 

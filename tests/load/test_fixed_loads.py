@@ -18,7 +18,7 @@ from penstock.load.problem import Problem, placement_problem
 from penstock.load.slices import main_axes, plan_slice, slice_point
 from penstock.load.volume import ball_bound, polygon_volume, polytope_volume, volume
 from penstock.model.abstract import AbstractInput, AbstractNetwork, AbstractNode, AbstractOperator
-from penstock.place.plan import judged, misfits
+from penstock.place.plan import judge_assignment, misfits
 
 
 def definition(problem: Problem, plan: Ints) -> tuple[Floats, Floats]:
@@ -136,7 +136,7 @@ def test_the_ideal_plan_shares_everything_out_in_proportion() -> None:
     network = AbstractNetwork(
         (AbstractInput("A"),), tuple(operators), (AbstractNode("n1"), AbstractNode("n2", 2.0))
     )
-    quality = judged(placement_problem(network), np.array([0, 1]))
+    quality = judge_assignment(placement_problem(network), np.array([0, 1]))
     assert quality.volume is not None and quality.volume.ratio == pytest.approx(1.0)
     assert (quality.plane_distance, quality.axis_product) == (pytest.approx(1), pytest.approx(1))
     assert quality.fixed == (pytest.approx(0.2), pytest.approx(0.2))
@@ -173,15 +173,15 @@ def test_a_full_node_that_no_stream_reaches_limits_nothing() -> None:
         AbstractOperator("b", ("a",), 0.0, fixed_cpu=1.0),
     ]
     problem = placement_problem(network_of(operators, "A"))
-    quality = judged(problem, np.array([0, 1]))
+    quality = judge_assignment(problem, np.array([0, 1]))
     assert quality.volume is not None and quality.volume.ratio == pytest.approx(1.0)
-    assert judged(problem, np.array([0, 0])).volume == volume(np.array([[np.inf]]))
+    assert judge_assignment(problem, np.array([0, 0])).volume == volume(np.array([[np.inf]]))
 
 
 def test_a_plan_whose_fixed_loads_overfill_a_node_is_infeasible_and_says_so() -> None:
     problem = random_problem(1, units=6, nodes=2, fixed=0.8, equal=True)
     problem = replace(problem, rates=problem.rates * 0.01)
-    quality = judged(problem, np.zeros(6, dtype=np.int64))
+    quality = judge_assignment(problem, np.zeros(6, dtype=np.int64))
     assert quality.volume is not None and quality.volume.ratio == 0.0
     assert quality.notes[0] == (
         "full of fixed loads alone: n0 (1.60 of its CPU): nothing is feasible"

@@ -21,11 +21,11 @@ from penstock.place.llf import LargestLoadFirst
 from penstock.place.local_search import LocalSearch
 from penstock.place.max_rate import MaxRate
 from penstock.place.packing import Packing
-from penstock.place.plan import planned
+from penstock.place.plan import make_plan
 from penstock.place.random_plan import Random
 from penstock.place.registry import OWN
 from penstock.place.rod import rod
-from penstock.place.strategy import Strategy, checked
+from penstock.place.strategy import Strategy, check_assignment
 
 AT_ONE_POINT = (LargestLoadFirst, MaxRate, Connected, FirstFit, Packing, Random)
 
@@ -73,7 +73,7 @@ def test_correlation_sees_fixed_loads_in_every_sample(seed: int) -> None:
 def test_every_strategy_keeps_pins(strategy: type[Strategy]) -> None:
     problem = random_problem(1, units=18, transfer=0.3, bandwidth=300.0, lower=True, fixed=0.3)
     problem = replace(problem, pinned=np.where(np.arange(18) % 5 == 0, 2, -1))
-    checked(problem, strategy().place(problem, np.random.default_rng(0)), strategy.name)
+    check_assignment(problem, strategy().place(problem, np.random.default_rng(0)), strategy.name)
 
 
 def test_rod_spreads_fixed_loads_that_would_fill_one_node() -> None:
@@ -115,6 +115,6 @@ def test_a_file_with_fixed_0_gives_the_same_plan_to_the_byte(
     seen = []
     for written in (text, {**text, "operators": zeros}):
         problem = placement_problem(parse_abstract(json.dumps(written), "a.json"))
-        plan = planned(problem, chosen, lambda: 0.0, seed=1)
+        plan = make_plan(problem, chosen, lambda: 0.0, seed=1)
         seen.append((plan.assignment.tobytes(), repr(plan.quality)))
     assert seen[0] == seen[1]

@@ -10,10 +10,10 @@ from load.abstract_networks import network_of, random_problem, worked_example
 from penstock.errors import InputError
 from penstock.load.problem import placement_problem
 from penstock.model.abstract import AbstractOperator
-from penstock.place.plan import best_first, judged, misfits, nodes_by_operator, planned
+from penstock.place.plan import best_first, judge_assignment, make_plan, misfits, nodes_by_operator
 from penstock.place.registry import GROUP, strategies, strategy_called
 from penstock.place.rod import Rod
-from penstock.place.strategy import Strategy, checked
+from penstock.place.strategy import Strategy, check_assignment
 
 
 class Backwards(Strategy):
@@ -38,7 +38,7 @@ def entry(value: str) -> EntryPoint:
 
 def test_the_worked_example_judged() -> None:
     problem = placement_problem(worked_example())
-    quality = judged(problem, np.array([0, 0, 1, 1]))
+    quality = judge_assignment(problem, np.array([0, 0, 1, 1]))
     assert quality.volume is not None
     assert (quality.volume.ratio, quality.volume.error) == (pytest.approx(0.5), 0.0)
     assert quality.axis_product == pytest.approx(0.25)
@@ -49,7 +49,7 @@ def test_the_worked_example_judged() -> None:
 def test_plans_are_told_apart() -> None:
     problem = placement_problem(worked_example())
     ticks = iter(range(10))
-    plans = [planned(problem, one(), lambda: float(next(ticks))) for one in (Backwards, Rod)]
+    plans = [make_plan(problem, one(), lambda: float(next(ticks))) for one in (Backwards, Rod)]
     assert [plan.algorithm for plan in best_first(plans)] == ["rod", "backwards"]
     assert plans[0].seconds == 1.0
     assert nodes_by_operator(problem, plans[0]) == dict.fromkeys(("o1", "o2", "o3", "o4"), "n1")
@@ -58,7 +58,7 @@ def test_plans_are_told_apart() -> None:
 def test_a_plan_that_cannot_carry_the_lower_bound_is_flagged() -> None:
     problem = random_problem(1, units=6, nodes=3, lower=True)
     problem = replace(problem, lower=problem.lower * 0.9 / problem.lower_point.sum())
-    quality = judged(problem, np.zeros(6, dtype=np.int64))
+    quality = judge_assignment(problem, np.zeros(6, dtype=np.int64))
     assert quality.volume is not None and quality.volume.ratio == 0.0
     assert quality.notes[0] == "overloaded at the lower bound of the rates: nothing is feasible"
 
@@ -67,14 +67,14 @@ def test_what_is_too_much_at_typical_rates_is_flagged() -> None:
     operators = [AbstractOperator("a", ("A",), 0.15), AbstractOperator("b", ("A",), 0.01)]
     problem = placement_problem(network_of(operators, "A"))
     assert misfits(problem) == ("fits on no node at typical rates: a (needs 1.50 of 1)",)
-    assert judged(problem, np.array([0, 0])).notes == (
+    assert judge_assignment(problem, np.array([0, 0])).notes == (
         "overloaded at typical rates: n1 (1.60 of its CPU)",
     )
 
 
 def test_too_many_variables_are_flagged() -> None:
     problem = random_problem(1, units=60, width=30)
-    quality = judged(problem, np.zeros(60, dtype=np.int64))
+    quality = judge_assignment(problem, np.zeros(60, dtype=np.int64))
     assert quality.volume is None
     assert quality.notes[-1] == (
         "30 variables are more than the 24 that can be integrated: no volume"
@@ -94,7 +94,7 @@ def test_what_is_no_plan_is_refused(plan: np.ndarray, text: str) -> None:
     problem = placement_problem(worked_example())
     problem = replace(problem, pinned=np.array([0, -1, -1, -1]))
     with pytest.raises(InputError, match=r"The strategy x has to be mended\.$") as raised:
-        checked(problem, plan, "x")
+        check_assignment(problem, plan, "x")
     assert text in str(raised.value)
 
 

@@ -14,11 +14,11 @@ from penstock.place.first_fit import FirstFit
 from penstock.place.llf import LargestLoadFirst
 from penstock.place.max_rate import MaxRate
 from penstock.place.packing import Packing
-from penstock.place.plan import judged
+from penstock.place.plan import judge_assignment
 from penstock.place.random_plan import Random
 from penstock.place.registry import OWN
 from penstock.place.rod import rod
-from penstock.place.strategy import Strategy, checked
+from penstock.place.strategy import Strategy, check_assignment
 
 SMALL = [one for one in OWN if one.name != "exhaustive"]
 
@@ -34,8 +34,10 @@ def test_every_strategy_keeps_pins_and_gives_a_plan(
 ) -> None:
     problem = random_problem(1, units=18, **kind)  # type: ignore[arg-type]
     problem = replace(problem, pinned=np.where(np.arange(18) % 5 == 0, 2, -1))
-    plan = checked(problem, strategy().place(problem, rng()), strategy.name)
-    assert (plan == checked(problem, strategy().place(problem, rng()), strategy.name)).all()
+    plan = check_assignment(problem, strategy().place(problem, rng()), strategy.name)
+    assert (
+        plan == check_assignment(problem, strategy().place(problem, rng()), strategy.name)
+    ).all()
 
 
 def test_random_deals_equal_numbers() -> None:
@@ -98,10 +100,12 @@ def test_rod_beats_them_all_on_average() -> None:
     for seed in range(8):
         problem = random_problem(seed, units=60, nodes=5, equal=True)
         for strategy in (LargestLoadFirst, Connected, Random, FirstFit, Packing):
-            found = judged(problem, strategy().place(problem, np.random.default_rng(seed))).volume
+            found = judge_assignment(
+                problem, strategy().place(problem, np.random.default_rng(seed))
+            ).volume
             assert found is not None
             volumes.setdefault(strategy.name, []).append(found.ratio)
-        ours = judged(problem, rod(problem)).volume
+        ours = judge_assignment(problem, rod(problem)).volume
         assert ours is not None
         volumes.setdefault("rod", []).append(ours.ratio)
     means = {name: np.mean(found) for name, found in volumes.items()}

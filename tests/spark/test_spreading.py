@@ -133,8 +133,8 @@ def spread(session: SparkSession) -> Cluster:
 
 def test_results_are_those_of_this_process_in_order(spread: Cluster) -> None:
     said: list[str] = []
-    found = spread(random_matrices.measured, range(4), said.append)
-    assert bits(found) == bits(one_by_one(random_matrices.measured, range(4), lambda what: None))
+    found = spread(random_matrices.measure, range(4), said.append)
+    assert bits(found) == bits(one_by_one(random_matrices.measure, range(4), lambda what: None))
     assert said[0] == "waiting for executors of local[2]"
     assert said[-1] == "point 4 of 4"
 

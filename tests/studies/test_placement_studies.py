@@ -43,27 +43,27 @@ def test_link_ratio_is_that_of_a_single_operator() -> None:
 
 @pytest.mark.system
 def test_another_process_changes_nothing() -> None:
-    alone = one_by_one(random_matrices.measured, [0, 1], lambda what: None)
-    assert Processes(1)(random_matrices.measured, [1], lambda what: None) == alone[1:]
+    alone = one_by_one(random_matrices.measure, [0, 1], lambda what: None)
+    assert Processes(1)(random_matrices.measure, [1], lambda what: None) == alone[1:]
     assert alone[0] != alone[1]
 
 
 def test_one_point_of_resilience() -> None:
-    found = {one["algorithm"]: one["ratio"] for one in resilience.measured((50, 0))}
+    found = {one["algorithm"]: one["ratio"] for one in resilience.measure((50, 0))}
     assert set(found) == {"local-search", "rod", *RIVALS}
     assert found["local-search"] >= found["rod"] > found["connected"]
 
 
 def test_one_point_of_the_small_cases() -> None:
-    found = small_optimum.measured(0)
+    found = small_optimum.measure(0)
     assert max(one["to_optimum"] for one in found) <= 1.0
     assert len(found) == 10 * (2 + len(RIVALS))
 
 
 def test_one_point_of_clustering() -> None:
-    found = clustering.measured(("communication", 50, 1.0, 0))
+    found = clustering.measure(("communication", 50, 1.0, 0))
     assert found["over_plain"] >= 1.0
-    free = clustering.measured(("communication", 50, 0.0, 0))
+    free = clustering.measure(("communication", 50, 0.0, 0))
     assert free["over_plain"] == 1.0
 
 

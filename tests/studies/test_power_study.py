@@ -72,7 +72,7 @@ def test_where_curves_cross() -> None:
 
 
 def test_one_set_of_a_sweep() -> None:
-    found = power.measured(("ratio", "sorted", 0, True))
+    found = power.measure(("ratio", "sorted", 0, True))
     energies = {(one["x"], one["algorithm"]): one["energy_j"] for one in found}
     assert len(energies) == 11 * 4
     assert energies[0.01, "ServerOps"] == pytest.approx(energies[0.2, "ServerOps"])

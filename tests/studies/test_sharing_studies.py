@@ -24,7 +24,7 @@ def test_a_queue_with_equal_service_times_is_as_theory_says() -> None:
 
 
 def test_one_point_of_projection() -> None:
-    high, low = projection.measured((1, 0.8, 5.0, 20_000))
+    high, low = projection.measure((1, 0.8, 5.0, 20_000))
     assert (high["segments"], low["segments"]) == ("high", "low")
     for record in (high, low):
         assert record["isolated_s"] < record["measured_s"]  # type: ignore[operator]
@@ -52,7 +52,7 @@ def test_rivals_leave_out_what_they_are_said_to() -> None:
 
 
 def test_a_point_of_the_study_of_88_nodes_is_plain() -> None:
-    (record,) = sharing_88.measured(("synergy", 0.8, 22, 5.0, 0))
+    (record,) = sharing_88.measure(("synergy", 0.8, 22, 5.0, 0))
     assert record["nodes"] == 22 and record["requests"] > 0  # type: ignore[operator]
 
 

@@ -13,7 +13,7 @@ from penstock.studies import figures, window_join_runs, writing
 from penstock.studies.figures import Figure
 from penstock.studies.report import ResultTable, Say, StudyReport, Value
 from penstock.studies.window_join import study
-from penstock.studies.window_join_runs import PLAIN, JoinPoint, _columns, _named, measured
+from penstock.studies.window_join_runs import PLAIN, JoinPoint, _columns, _named, measure
 
 LIMITS = {(4, PLAIN): 3_800.0}
 
@@ -41,7 +41,7 @@ def reported(quick: bool) -> StudyReport:
     def run(
         function: Callable[[JoinPoint], object], points: Sequence[JoinPoint], say: Say
     ) -> list[dict[str, Value]]:
-        assert function is measured and len(set(points)) == len(points)
+        assert function is measure and len(set(points)) == len(points)
         return [as_in_the_source(point) for point in points]
 
     return study(quick, lambda what: None, run)  # type: ignore[arg-type]
@@ -77,6 +77,6 @@ def test_every_figure_is_drawn_from_a_table(
 def test_one_point(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(window_join_runs, "UNTIL_S", 8.0)
     monkeypatch.setattr(window_join_runs, "WARM_S", 4.0)
-    found = measured(("rates", 100.0, 2, "tuned", 2.0, 1))
+    found = measure(("rates", 100.0, 2, "tuned", 2.0, 1))
     assert found["workers"] == 2 and found["tuning"] == "tuned"
     assert 0 < float(found["cpu_s"]) < 4  # type: ignore[arg-type]

@@ -28,7 +28,7 @@ from penstock.place.exhaustive import Exhaustive, is_small
 from penstock.place.fragments import fragments_by_unit
 from penstock.place.fuse import fuse
 from penstock.place.in_tree import InTree, deployed_wiring
-from penstock.place.plan import Plan, best_first, misfits, planned
+from penstock.place.plan import Plan, best_first, make_plan, misfits
 from penstock.place.registry import GROUP, strategies, strategy_called
 from penstock.place.rhythm import counted_rounds_s, unhurried
 from penstock.place.strategy import Strategy
@@ -132,7 +132,7 @@ def plans_of(problem: Problem, rivals: list[Strategy], seed: int) -> list[Plan]:
         (strategy.inner if isinstance(strategy, InTree) else strategy).place(
             tiny, np.random.default_rng(0)
         )
-    return best_first(planned(problem, rival, time.perf_counter, seed) for rival in rivals)
+    return best_first(make_plan(problem, rival, time.perf_counter, seed) for rival in rivals)
 
 
 _TINY = AbstractNetwork(

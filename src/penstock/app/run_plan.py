@@ -57,7 +57,7 @@ class RunPlan:
         return self.deployment.network
 
 
-def planned(request: RunRequest) -> RunPlan:
+def plan_run(request: RunRequest) -> RunPlan:
     """The plan for a request; raises what is wrong with the file or the request."""
     from penstock.lang.deployment import read_deployment
 

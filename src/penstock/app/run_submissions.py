@@ -13,7 +13,7 @@ from penstock.control.catalog import Catalog
 from penstock.control.client import Client
 from penstock.control.home import Home
 from penstock.control.recorded_plans import plan_text
-from penstock.control.system import System, assembled
+from penstock.control.system import System, assemble
 from penstock.control.system_balance import balance_of_file
 from penstock.errors import InputError, listed
 from penstock.lang.deployment import deployment_yaml
@@ -109,7 +109,7 @@ def keep_in_line(plan: RunPlan, home: Home) -> None:
             for submission in known
             if submission.name in texts
         ]
-        before, after = assembled(known), assembled(wanted)
+        before, after = assemble(known), assemble(wanted)
         _check_same(before, after, home.path)
         for other in wanted:
             planned = plan_text(after, other.id)

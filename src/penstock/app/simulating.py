@@ -29,7 +29,7 @@ from penstock.place.fragments import fragments_by_unit
 from penstock.place.fuse import fuse
 from penstock.place.registry import GROUP, strategies, strategy_called
 from penstock.place.rhythm import SHORTEST_US, counted_rounds_s, round_us
-from penstock.place.strategy import checked
+from penstock.place.strategy import check_assignment
 from penstock.sim.arrivals import Alternating, Arrivals, OnOff, Recorded, Steady, self_similar
 from penstock.sim.balancing import BalancedSystem, Balancing, SimulatedNodes
 from penstock.sim.micro_batches import MicroBatches
@@ -235,7 +235,7 @@ def _placed(subject: SimulationSubject, seed: int) -> Ints:
     network, problem = subject.network, subject.planned
     strategy = strategy_called(subject.placement, strategies(entry_points(group=GROUP)))()
     units = strategy.place(problem, np.random.default_rng(seed))
-    units = checked(problem, units, subject.placement)
+    units = check_assignment(problem, units, subject.placement)
     node_of = {
         member: int(node)
         for members, node in zip(subject.units, units, strict=True)

@@ -9,7 +9,7 @@ import numpy as np
 from penstock.balance.members import WorkingPlan, node_quanta, place
 from penstock.load.arrays import Floats, Ints
 from penstock.load.compiled import compiled
-from penstock.load.correlation import normalised, spread
+from penstock.load.correlation import normalise, spread
 
 
 def deal_out(cluster: WorkingPlan) -> None:
@@ -100,6 +100,6 @@ def _relate(
     var = spread(series, node, series, node)
     for k in range(left):
         j = free[k]
-        found = normalised(spread(cluster.quanta, j, series, node), own[j], var)
+        found = normalise(spread(cluster.quanta, j, series, node), own[j], var)
         relation_sums[j] += found - relations[node, j]
         relations[node, j] = found

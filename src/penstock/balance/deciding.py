@@ -9,7 +9,7 @@ from penstock.balance.grouping import in_groups
 from penstock.balance.plan import MovePlan
 from penstock.balance.planning_scope import PlanningScope
 from penstock.balance.policies import policy_called
-from penstock.balance.policy import Policy, checked_plan
+from penstock.balance.policy import Policy, check_plan
 from penstock.balance.situation import Situation, Thresholds
 
 
@@ -34,7 +34,7 @@ def decide(
     limits, whole = thresholds or Thresholds(), scope or PlanningScope()
 
     def plan(now: Situation) -> MovePlan:
-        return checked_plan(chosen.plan(now, limits, rng), now, chosen.name)
+        return check_plan(chosen.plan(now, limits, rng), now, chosen.name)
 
     def plan_groups(now: Situation) -> MovePlan:
         return in_groups(now, whole.lightest, plan) if whole.lightest else plan(now)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from penstock.balance.dealing import deal_out
 from penstock.balance.improvement import candidates, improve
-from penstock.balance.members import WorkingPlan, clustered
+from penstock.balance.members import WorkingPlan, cluster_operators
 from penstock.balance.plan import MovePlan, move_plan
 from penstock.balance.rounds import ONE_WAY, balance_round
 from penstock.balance.situation import HOMELESS, Situation, Thresholds
@@ -52,7 +52,7 @@ def global_assignment(
     start = np.full(loads.operators, -1) if assignment is None else np.array(assignment, np.int64)
     _check_sticky(start, free, sizes.size)
     sticky = np.where(free, -1, start)
-    cluster = clustered(loads.quanta, free, sizes, sticky)
+    cluster = cluster_operators(loads.quanta, free, sizes, sticky)
     deal_out(cluster)
     balance_round(cluster, ONE_WAY, 0.0, 0.0, np.zeros(loads.operators))
     _raise_correlations(cluster, theta, out_of_time)

@@ -21,14 +21,14 @@ class Grouped:
     group: Ints
 
 
-def grouped(situation: Situation, lightest: float) -> Grouped:
+def group_operators(situation: Situation, lightest: float) -> Grouped:
     """Merges operators lighter than ``lightest`` that are on the same node.
 
     Operators are merged in the order of their numbers until a group weighs enough; the last group
     of a node may remain lighter. Operators that may not move stay for themselves.
 
     >>> situation = Situation.of([[0.1], [0.1], [0.1], [0.5]], [0, 0, 0, 0], [1.0])
-    >>> grouped(situation, lightest=0.2).group
+    >>> group_operators(situation, lightest=0.2).group
     array([0, 0, 1, 2])
     """
     group = _groups(situation, lightest)
@@ -51,7 +51,7 @@ def in_groups(
     situation: Situation, lightest: float, decide: Callable[[Situation], MovePlan]
 ) -> MovePlan:
     """The plan for the groups, carried over to their operators."""
-    merged = grouped(situation, lightest)
+    merged = group_operators(situation, lightest)
     plan = decide(merged.situation)
     return move_plan(f"{plan.policy} in groups", situation, plan.assignment[merged.group])
 

@@ -18,7 +18,7 @@ from penstock.balance.pair import pair_correlation
 from penstock.balance.two_way import redistribute
 from penstock.load.arrays import Flags, Floats, Ints
 from penstock.load.compiled import compiled
-from penstock.load.correlation import normalised
+from penstock.load.correlation import normalise
 
 
 class Candidates(NamedTuple):
@@ -145,7 +145,7 @@ def _relate(found: Candidates, node: int) -> None:
             relations[k] += own * found.periods[t, k]
     for k in range(nodes):
         cov = samples * relations[k] - found.sums[node] * found.sums[k]
-        relations[k] = normalised(cov, found.var[node], found.var[k])
+        relations[k] = normalise(cov, found.var[node], found.var[k])
 
 
 @compiled

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from penstock.balance.pair import Pair, paired
+from penstock.balance.pair import Pair, pair_nodes
 from penstock.load.arrays import Flags, Floats, Ints
 from penstock.load.compiled import compiled
 
@@ -27,7 +27,9 @@ class WorkingPlan(NamedTuple):
     before: Ints
 
 
-def clustered(quanta: Floats, movable: Flags, capacities: Floats, assignment: Ints) -> WorkingPlan:
+def cluster_operators(
+    quanta: Floats, movable: Flags, capacities: Floats, assignment: Ints
+) -> WorkingPlan:
     """The plan for an assignment, which is copied; operators at -1 are nowhere."""
     operators = quanta.shape[0]
     cluster = WorkingPlan(
@@ -115,7 +117,7 @@ def pair_of(cluster: WorkingPlan, first: int, second: int) -> tuple[Ints, Pair]:
     capacity = np.empty(2)
     capacity[0] = cluster.capacities[first]
     capacity[1] = cluster.capacities[second]
-    pair = paired(cluster.quanta, cluster.sums, cluster.movable, capacity, ids, side)
+    pair = pair_nodes(cluster.quanta, cluster.sums, cluster.movable, capacity, ids, side)
     return ids, pair
 
 

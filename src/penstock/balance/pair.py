@@ -13,7 +13,7 @@ import numpy as np
 
 from penstock.load.arrays import Flags, Floats, Ints
 from penstock.load.compiled import compiled
-from penstock.load.correlation import normalised, spread
+from penstock.load.correlation import normalise, spread
 
 NOWHERE = -1
 
@@ -42,7 +42,7 @@ class Pair(NamedTuple):
 
 
 @compiled
-def paired(
+def pair_nodes(
     quanta: Floats,
     sums: Floats,
     movable: Flags,
@@ -103,8 +103,8 @@ def relation(pair: Pair, operator: int, node: int) -> float:
     own = pair.between[operator, operator]
     cov = pair.with_node[node, operator]
     if pair.side[operator] == node:
-        return normalised(cov - own, own, pair.var[node] - 2 * cov + own)
-    return normalised(cov, own, pair.var[node])
+        return normalise(cov - own, own, pair.var[node] - 2 * cov + own)
+    return normalise(cov, own, pair.var[node])
 
 
 @compiled
@@ -132,4 +132,4 @@ def pair_correlation(pair: Pair) -> float:
     for j in range(pair.side.shape[0]):
         if pair.side[j] == 1:
             cov += pair.with_node[0, j]
-    return normalised(cov, pair.var[0], pair.var[1])
+    return normalise(cov, pair.var[0], pair.var[1])

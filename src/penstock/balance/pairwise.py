@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.balance.dealing import deal_out
-from penstock.balance.members import WorkingPlan, clustered
+from penstock.balance.members import WorkingPlan, cluster_operators
 from penstock.balance.plan import MovePlan, move_plan
 from penstock.balance.rounds import (
     BY_PRIORITY,
@@ -61,7 +61,7 @@ def settled(situation: Situation) -> WorkingPlan:
 
     They go where the global algorithm would put them, with everybody else where they are.
     """
-    cluster = clustered(
+    cluster = cluster_operators(
         situation.series.quanta, situation.free, situation.capacities, situation.assignment
     )
     if np.any(situation.assignment == HOMELESS):

@@ -45,7 +45,7 @@ class Policy(ABC):
         """What moves: operators that may not move stay, those without a node get one."""
 
 
-def checked_plan(plan: MovePlan, situation: Situation, name: str) -> MovePlan:
+def check_plan(plan: MovePlan, situation: Situation, name: str) -> MovePlan:
     """The plan, if it is one for this situation; raises what is wrong with it."""
     hint = f"The policy {name} has to be mended."
     if plan.situation is not situation:

@@ -13,7 +13,7 @@ from penstock.balance.selective_exchange import exchange
 from penstock.balance.two_way import redistribute
 from penstock.load.arrays import Floats, Ints
 from penstock.load.compiled import compiled
-from penstock.load.correlation import normalised, spread
+from penstock.load.correlation import normalise, spread
 
 ONE_WAY, REDISTRIBUTE, EXCHANGE, BY_PRIORITY = range(4)
 
@@ -100,7 +100,7 @@ def _worst_partner(series: Floats, node: int, theta: float) -> tuple[int, float]
         if j == node:
             continue
         cov = spread(series, node, series, j)
-        found = normalised(cov, own, spread(series, j, series, j))
+        found = normalise(cov, own, spread(series, j, series, j))
         if found < least:
             partner, least = j, found
     return partner, least

@@ -41,11 +41,11 @@ def check(
 
 def _problem(file: Path) -> str:
     """What is wrong with a file; nothing if it is right."""
-    from penstock.app.run_plan import RunRequest, planned
+    from penstock.app.run_plan import RunRequest, plan_run
     from penstock.balance.settings import BalanceSettings
 
     try:
-        plan = planned(RunRequest(file))
+        plan = plan_run(RunRequest(file))
         BalanceSettings.checked(plan.deployment.balance)
     except PenstockError as error:
         return str(error)

@@ -143,7 +143,7 @@ def _length_us(written: str) -> int:
 
 def _carry_out(request: RunRequest, json: bool, no_live: bool) -> None:
     from penstock.app.outcome import check_read
-    from penstock.app.run_plan import planned
+    from penstock.app.run_plan import plan_run
     from penstock.app.runner import run as run_plan
     from penstock.app.signals import StopRequest
     from penstock.lang.deployment import read_deployment
@@ -156,7 +156,7 @@ def _carry_out(request: RunRequest, json: bool, no_live: bool) -> None:
             run_for_devices(request, deployment, stop, json)
         return
     presenter = _presenter(json, no_live)
-    plan = planned(request)
+    plan = plan_run(request)
     LOG_FOLDER.set(plan.folder / "log")
     with StopRequest(os.dup(2)) as stop, suppress(BrokenPipeError):
         outcome = run_plan(plan, request, presenter, stop)

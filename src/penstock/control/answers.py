@@ -305,7 +305,7 @@ def negotiations_answer(catalog: Catalog, last: int) -> list[NegotiationAnswer]:
     return [read(event.numbers["told"] | {"text": event.text}) for event in told]  # type: ignore[operator]
 
 
-def explained_move(catalog: Catalog, move: MoveRecord) -> MoveAnswer:
+def explain_move(catalog: Catalog, move: MoveRecord) -> MoveAnswer:
     """A move; with the negotiation that it came of among its numbers, as far as that is told."""
     answer, name = MoveAnswer.of(move), move.numbers.get("negotiation")
     found = negotiations_answer(catalog, _MOST_TOLD) if name is not None else []

@@ -45,7 +45,7 @@ from penstock.control.answer_models import (
 )
 from penstock.control.answers import (
     begins_answer,
-    explained_move,
+    explain_move,
     fragments_answer,
     metrics_of,
     negotiations_answer,
@@ -210,7 +210,7 @@ def _add_reading(app: FastAPI, home: Home, catalog: Catalog, controller: Control
         if found is None:
             last = [str(move.id) for move in catalog.moves(last=5)]
             raise InputError(f"no move {number}", hint=f"The latest are {listed(last)}.")
-        return explained_move(catalog, found)
+        return explain_move(catalog, found)
 
     @app.get("/api/negotiations", summary="What neighbours in a tree offered each other, and why")
     def negotiations(

@@ -56,7 +56,7 @@ def oldest(channel: Channel) -> Head:
     return Head() if first == 0 else Head.behind(channel.manifest(first))
 
 
-def decided(
+def decide_beginnings(
     system: System, submission: int, start: StartKind, look: Callable[[str], Head]
 ) -> Begun:
     """The beginning of every fragment of a submission that reads what was there before it.

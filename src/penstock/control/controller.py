@@ -21,7 +21,7 @@ from penstock.control.answer_models import (
     SubmitRequest,
 )
 from penstock.control.answers import queries_answer
-from penstock.control.beginning import decided, newest, oldest
+from penstock.control.beginning import decide_beginnings, newest, oldest
 from penstock.control.catalog import Catalog
 from penstock.control.cost_memory import COSTS, CostMemory
 from penstock.control.deciding import DecisionLoop
@@ -31,7 +31,7 @@ from penstock.control.home import Home
 from penstock.control.live_sharing import LiveSharing, leaving
 from penstock.control.live_tree import check_attached, check_plan, tree_wiring
 from penstock.control.notices import NOTED_EVERY_S, Notices
-from penstock.control.placing import planned_nodes
+from penstock.control.placing import plan_nodes
 from penstock.control.recorded_plans import plan_text, recorded_system
 from penstock.control.records import (
     BalanceRecord,
@@ -42,7 +42,7 @@ from penstock.control.records import (
 )
 from penstock.control.sharing_answers import graph_parts, kept_for, sharing_answer
 from penstock.control.spreading import whole_fragments
-from penstock.control.system import System, Unit, extended, understood
+from penstock.control.system import System, Unit, extend, understand
 from penstock.control.system_balance import balance_of_file, tell_of_file
 from penstock.errors import InputError, PenstockError, RunError, listed, suggestion
 from penstock.model.beginnings import Begun, StartKind
@@ -175,7 +175,7 @@ class Controller:
 
     def _examined(self, former: System, asked: Submission) -> Proposal:
         """What a submission comes to; raises what is wrong with it."""
-        system = extended(former, asked)
+        system = extend(former, asked)
         units = tuple(unit for unit in system.units.values() if unit.submission == asked.id)
         if not units:
             raise InputError(
@@ -199,7 +199,7 @@ class Controller:
 
     def _sharing(self, system: System, asked: Submission, share: bool) -> Sharing:
         """What a submission shares: nothing if it is to see what was there before it."""
-        deployment = understood(system, asked)
+        deployment = understand(system, asked)
         # What is cut for devices is put together anew with every cut.
         is_cut = asked.kind == "segment" or deployment.devices is not None
         if is_cut or not share or not deployment.share or asked.begun.start != "now":
@@ -259,7 +259,7 @@ class Controller:
         self, former: System, asked: Submission, planned: Mapping[str, str]
     ) -> tuple[Unit, ...]:
         number, name = asked.id, asked.name
-        system = extended(former, asked)
+        system = extend(former, asked)
         balance = balance_of_file(self._catalog, name, system.deployments[number].balance)
         units = tuple(unit for unit in system.units.values() if unit.submission == number)
         made = [
@@ -333,7 +333,7 @@ class Controller:
                 UnitRecord(name, "intake", asked.id, pinned=system.units[again.stream].on)
                 for name, again in begun.again.items()
             ]
-            whole = extended(former, asked)
+            whole = extend(former, asked)
             plan, woken = plan_text(whole, asked.id), {stream for _, stream in read}
             with self._assigning:
                 self._catalog.add(vars(asked), made, woken, plan, balance)
@@ -348,7 +348,7 @@ class Controller:
     def _begun(self, system: System, submission: int, start: StartKind) -> Begun:
         """Since when the fragments of a submission count; nothing before is kept for them."""
         look = oldest if start == "oldest" else newest
-        begun = decided(system, submission, start, lambda name: look(self.channel(name)))
+        begun = decide_beginnings(system, submission, start, lambda name: look(self.channel(name)))
         for again in begun.again.values():
             stream = system.units[again.stream].stream
             assert stream is not None
@@ -365,7 +365,7 @@ class Controller:
         now_s = self._catalog.now_s()
         alive = [node for node in self._catalog.nodes() if node.is_alive(now_s)]
         fragments = whole_fragments(unit.fragment for unit in units)
-        return planned_nodes(deployment, units, alive, self._costs.estimates(fragments))
+        return plan_nodes(deployment, units, alive, self._costs.estimates(fragments))
 
     def _kept_to_tree(
         self, system: System, units: Sequence[Unit], planned: Mapping[str, str]

@@ -17,7 +17,7 @@ from penstock.control.client import KINDS, Client
 from penstock.control.home import Home
 from penstock.control.hosts import checked_host
 from penstock.control.records import NodeRecord
-from penstock.control.sizing import NodesWanted, changed_parents, sized
+from penstock.control.sizing import NodesWanted, changed_parents, size_nodes
 from penstock.control.versions import check_controller, check_nodes
 from penstock.errors import InputError, RunError, UnreachableError
 from penstock.model.network import NodeSpec
@@ -75,7 +75,7 @@ def bring_up(
 def _declare(catalog: Catalog, nodes: Iterable[NodeSpec] | NodesWanted) -> None:
     there, now_s = catalog.nodes(), catalog.now_s()
     if isinstance(nodes, NodesWanted):
-        made, resized = sized(nodes, there, now_s)
+        made, resized = size_nodes(nodes, there, now_s)
         named: Sequence[NodeSpec | NodeRecord] = nodes.named or made
     else:
         named = tuple(nodes)

@@ -13,8 +13,8 @@ from penstock.channels.layout import StateLayout
 from penstock.control.catalog import Catalog
 from penstock.control.recorded_plans import plan_text
 from penstock.control.records import UnitRecord
-from penstock.control.sharing import StreamIndex, can_be_tapped, decided_sharing
-from penstock.control.system import System, Unit, pruned, tapped
+from penstock.control.sharing import StreamIndex, can_be_tapped, decide_sharing
+from penstock.control.system import System, Unit, prune, tap_units
 from penstock.model.ids import PartId
 from penstock.model.network import Network
 from penstock.model.sharing import SharedStream, Sharing
@@ -57,7 +57,7 @@ class Leaving:
 
 def leaving(system: System, dropped: Iterable[int]) -> Leaving:
     """What is to be done once these submissions are dropped."""
-    left = pruned(system, frozenset(dropped))
+    left = prune(system, frozenset(dropped))
     gone = tuple(unit for name, unit in system.units.items() if name not in left.units)
     changed = {name for name, unit in left.units.items() if unit != system.units[name]}
     before = {tap for unit in system.units.values() for tap in unit.taps}
@@ -77,7 +77,7 @@ class LiveSharing:
     def decide(self, system: System, network: Network) -> Sharing:
         """What a new network shares with what runs."""
         records = {record.name: record for record in self.catalog.units()}
-        return decided_sharing(
+        return decide_sharing(
             self._index,
             system,
             network,
@@ -104,7 +104,7 @@ class LiveSharing:
     def tap(self, system: System, reads: Iterable[SharedStream]) -> System:
         """The system with these streams given out, from a batch on that is recorded."""
         wanted = tuple(reads)
-        units = tapped(system.units, wanted)
+        units = tap_units(system.units, wanted)
         changed = {name for name, unit in units.items() if unit != system.units[name]}
         if not changed:
             return system

@@ -20,7 +20,7 @@ DEFAULT = "rod"
 log = logging.getLogger(__name__)
 
 
-def planned_nodes(
+def plan_nodes(
     deployment: Deployment,
     units: Sequence[Unit],
     nodes: Sequence[NodeRecord],
@@ -36,7 +36,7 @@ def planned_nodes(
         return {}
     # Only now: what compiles the planners takes seconds to load.
     from penstock.kernels.engine_choice import light_fragments
-    from penstock.place.fragments import placed_fragments
+    from penstock.place.fragments import place_fragments
     from penstock.place.registry import GROUP, strategies, strategy_called
 
     name = deployment.placement or DEFAULT
@@ -48,7 +48,7 @@ def planned_nodes(
     network, rates = deployment.network, known_rates(deployment.network)
     try:
         costs, light = measured_costs(), light_fragments(network, fragments)
-        return placed_fragments(
+        return place_fragments(
             network, fragments, specs, strategy, costs, rates, measured, light=light
         )
     except PenstockError as error:

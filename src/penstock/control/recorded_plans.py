@@ -15,7 +15,7 @@ from penstock import __version__
 from penstock.control.catalog import Catalog
 from penstock.control.plan_codec import decode_plan, encode_plan
 from penstock.control.records import UnitRecord
-from penstock.control.system import System, Unit, assembled
+from penstock.control.system import System, Unit, assemble
 from penstock.errors import RunError
 from penstock.model.beginnings import Reread
 from penstock.model.fragments import Fragment
@@ -106,7 +106,7 @@ def keep_plans(catalog: Catalog) -> None:
     known = set(catalog.plans())
     if catalog.run_by() == __version__ and known == {submission.id for submission in submissions}:
         return
-    system = assembled(submissions)
+    system = assemble(submissions)
     catalog.record_plans(
         {submission.id: plan_text(system, submission.id) for submission in submissions}
     )

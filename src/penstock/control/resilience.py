@@ -84,12 +84,12 @@ class ResilienceBook:
 
     def volume(self, problem: Problem, assignment: Ints) -> Volume | None:
         """The volume of a plan: it does not depend on the rates of the moment."""
-        from penstock.place.plan import judged
+        from penstock.place.plan import judge_assignment
 
         plan = assignment.tobytes()
         with self._lock:
             if plan not in self._worth:
-                self._worth[plan] = judged(problem, assignment).volume
+                self._worth[plan] = judge_assignment(problem, assignment).volume
             return self._worth[plan]
 
 
@@ -220,7 +220,7 @@ def _at(problem: Problem, rates: Floats) -> Problem:
 
 def _rivals(problem: Problem) -> Mapping[str, Ints]:
     from penstock.place.exhaustive import Exhaustive, is_small
-    from penstock.place.plan import planned
+    from penstock.place.plan import make_plan
     from penstock.place.registry import GROUP, strategies
 
     found = {}
@@ -228,7 +228,7 @@ def _rivals(problem: Problem) -> Mapping[str, Ints]:
         if strategy is Exhaustive and not is_small(problem):
             continue
         try:
-            found[name] = planned(problem, strategy(), time.perf_counter).assignment
+            found[name] = make_plan(problem, strategy(), time.perf_counter).assignment
         except PenstockError:
             continue  # One that cannot place this is no rival.
     return found

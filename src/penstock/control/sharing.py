@@ -14,7 +14,7 @@ from penstock.model.network import Deployment, Network
 from penstock.model.sharing import NOTHING_SHARED, Sharing
 from penstock.model.sources import RunningSource
 from penstock.place.fuse import fuse
-from penstock.share.matching import OfferedStream, matched, settled_streams, shared_network
+from penstock.share.matching import OfferedStream, match_streams, settled_streams, shared_network
 
 Obstacle = Callable[[Unit, bool], str]
 """Why nobody can share a unit's result, or, if that is asked, a stream inside it; else nothing."""
@@ -100,7 +100,7 @@ def can_be_tapped(unit: Unit) -> bool:
     return isinstance(choose_engine(unit.network, unit.fragment).plan, WindowPlan)
 
 
-def decided_sharing(
+def decide_sharing(
     index: StreamIndex, system: System, network: Network, obstacle: Obstacle
 ) -> Sharing:
     """What a network can share with a system, as far as that spares work.
@@ -108,7 +108,7 @@ def decided_sharing(
     Where kernels could run a fragment, and not what is left of it, it is not worth it.
     """
     index.look(system)
-    found = matched(
+    found = match_streams(
         network,
         index.running(system, network),
         lambda signature: index.offers(system, obstacle, signature),

@@ -53,12 +53,12 @@ def nodes_written(text: str) -> int | tuple[NodeSpec, ...]:
     return tuple(found)
 
 
-def sized(
+def size_nodes(
     wanted: NodesWanted, there: Sequence[NodeRecord], now_s: float
 ) -> tuple[list[NodeRecord], list[NodeRecord]]:
     """The nodes to be made, and those there are that change; raises what cannot be done.
 
-    >>> made, changed = sized(NodesWanted(count=3), [NodeRecord("a", 2, 1 << 30)], now_s=0.0)
+    >>> made, changed = size_nodes(NodesWanted(count=3), [NodeRecord("a", 2, 1 << 30)], now_s=0.0)
     >>> [(node.name, node.cores) for node in made], changed
     ([('b', 2), ('c', 2)], [])
     """

@@ -19,7 +19,7 @@ from penstock.model.network import Deployment, Network
 from penstock.model.operators import Input, Operator
 from penstock.model.partition_groups import PartitionGroups
 from penstock.model.retime import Retime, keeps_order, no_order
-from penstock.model.rewiring import copied, rewired
+from penstock.model.rewiring import copy_operator, rewire
 from penstock.model.sharing import SharedStream
 from penstock.model.sources import KafkaSource, RunningSource, Stream
 from penstock.place.fuse import fuse
@@ -147,17 +147,17 @@ class System:
         )
 
 
-def assembled(submissions: Iterable[Submission]) -> System:
+def assemble(submissions: Iterable[Submission]) -> System:
     """The system that these submissions, oldest first, describe."""
     system, dropped = System(), set[int]()
     for submission in submissions:
-        system = extended(system, submission)
+        system = extend(system, submission)
         if submission.is_dropped:
             dropped.add(submission.id)
-    return system if not dropped else pruned(system, dropped)
+    return system if not dropped else prune(system, dropped)
 
 
-def pruned(system: System, dropped: Collection[int]) -> System:
+def prune(system: System, dropped: Collection[int]) -> System:
     """The system without what only ``dropped`` submissions need, found by reachability.
 
     What others share of those is computed on, and given to nobody else: a fragment of which only a
@@ -211,11 +211,11 @@ def _left(unit: Unit, read: Collection[str], is_dropped: bool) -> Unit:
     return unit if left == fragment else replace(unit, fragment=left)
 
 
-def extended(system: System, submission: Submission) -> System:
+def extend(system: System, submission: Submission) -> System:
     """The system with one more submission; raises what is wrong with it."""
-    deployment, repeats = understood(system, submission), frozenset[str]()
+    deployment, repeats = understand(system, submission), frozenset[str]()
     if submission.begun.start == "start":
-        deployment, repeats = repeated(system, deployment, submission.id)
+        deployment, repeats = repeat_results(system, deployment, submission.id)
     reads = submission.sharing.reads
     named = {stream.name for stream in deployment.network.streams}
     if reads:
@@ -231,7 +231,7 @@ def extended(system: System, submission: Submission) -> System:
                 hint="Give it another name, or drop the other first.",
             )
     return System(
-        {**tapped(system.units, reads), **units},
+        {**tap_units(system.units, reads), **units},
         {**system.streams, **_offered(deployment.network, units)},
         {**system.deployments, submission.id: deployment},
         system.dropped,
@@ -250,7 +250,7 @@ def shared_streams(system: System, reads: Iterable[SharedStream]) -> dict[str, S
     return found
 
 
-def tapped(units: Mapping[str, Unit], reads: Iterable[SharedStream]) -> dict[str, Unit]:
+def tap_units(units: Mapping[str, Unit], reads: Iterable[SharedStream]) -> dict[str, Unit]:
     """The units, with those that have to give streams inside them doing so."""
     found = dict(units)
     for read in reads:
@@ -282,7 +282,7 @@ def _has_order(system: System, stream: str) -> bool:
     return keeps and all(_has_order(system, read) for read in maker.reads)
 
 
-def understood(system: System, submission: Submission) -> Deployment:
+def understand(system: System, submission: Submission) -> Deployment:
     """What a submission asks for, as it is written."""
     running = system.streams.values()
     if submission.kind == "sql":
@@ -307,7 +307,7 @@ def understood(system: System, submission: Submission) -> Deployment:
     return _in_time(deployment, submission.max_latency_us)
 
 
-def repeated(
+def repeat_results(
     system: System, deployment: Deployment, number: int
 ) -> tuple[Deployment, frozenset[str]]:
     """The deployment with all results of others that it reads computed anew, and which they are."""
@@ -331,7 +331,7 @@ def _reading(operator: Operator, names: Mapping[str, str]) -> Operator:
     inputs = tuple(
         Input(names.get(stream.stream, stream.stream), stream.shape) for stream in operator.inputs
     )
-    return operator if inputs == operator.inputs else rewired(operator, inputs)
+    return operator if inputs == operator.inputs else rewire(operator, inputs)
 
 
 class _Copying:
@@ -370,7 +370,7 @@ class _Copying:
         return self._names[name]
 
     def _copy(self, operator: Operator) -> None:
-        copy = copied(_reading(operator, self._names), f"{operator.name}{self._suffix}")
+        copy = copy_operator(_reading(operator, self._names), f"{operator.name}{self._suffix}")
         self.operators.append(copy)
         self._names |= zip(operator.outputs, copy.outputs, strict=True)
 

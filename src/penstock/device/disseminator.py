@@ -17,7 +17,7 @@ from pathlib import Path
 
 from penstock.control.catalog import Catalog
 from penstock.control.home import Home
-from penstock.control.system import assembled
+from penstock.control.system import assemble
 from penstock.device.broadcaster import Broadcaster
 from penstock.device.recutting import Recutter
 from penstock.errors import PenstockError
@@ -69,7 +69,7 @@ def disseminate(home: Home, over: threading.Event) -> None:
 
 def _deployments(catalog: Catalog) -> dict[str, Deployment]:
     submissions = catalog.submissions()
-    system = assembled(submissions)
+    system = assemble(submissions)
     names = {submission.id: submission.name for submission in submissions}
     return {
         names[number]: deployment

@@ -13,7 +13,7 @@ from penstock.errors import InputError
 from penstock.model.beginnings import Since, since_behind
 from penstock.model.network import Deployment, Network, Query
 from penstock.model.operators import Aggregate, Input, Operator
-from penstock.model.rewiring import copied, rewired
+from penstock.model.rewiring import copy_operator, rewire
 from penstock.model.sources import ConsoleSink, Stream
 from penstock.model.windows import SessionWindow
 
@@ -62,7 +62,7 @@ def segment_deployment(
     copies: list[Operator] = [_copy(operator, names, suffix) for operator in operators]
     result = segment.stream(chain, number)
     if segment.cut == 0:
-        copies.append(copied(copy_of_source(chain), result))
+        copies.append(copy_operator(copy_of_source(chain), result))
     outside = tuple(streams[stream.name] for stream in whole.streams if stream.name in behind)
     query = Query(f"{segment.query}{suffix}", result, ConsoleSink())
     return Deployment(name, Network(outside, tuple(copies), (query,)))
@@ -72,7 +72,7 @@ def _copy(operator: Operator, names: Mapping[str, str], suffix: str) -> Operator
     inputs = tuple(
         Input(names.get(read.stream, read.stream), read.shape) for read in operator.inputs
     )
-    return copied(rewired(operator, inputs), f"{operator.name}{suffix}")
+    return copy_operator(rewire(operator, inputs), f"{operator.name}{suffix}")
 
 
 def can_switch(chain: Chain, old: int, new: int) -> bool:

@@ -36,7 +36,7 @@ def spread(left: Floats, i: int, right: Floats, j: int) -> float:
 
 
 @compiled
-def normalised(cov: float, var_left: float, var_right: float) -> float:
+def normalise(cov: float, var_left: float, var_right: float) -> float:
     """The correlation, on a grid of 2**-40, from a covariance and two variances.
 
     All three may carry the same factor. Variances of whole numbers are at least 1 unless they
@@ -56,9 +56,9 @@ def correlation_matrix(rows: Floats) -> Floats:
     var = np.empty(count)
     for i in range(count):
         var[i] = spread(rows, i, rows, i)
-        found[i, i] = normalised(var[i], var[i], var[i])
+        found[i, i] = normalise(var[i], var[i], var[i])
         for j in range(i):
-            one = normalised(spread(rows, i, rows, j), var[i], var[j])
+            one = normalise(spread(rows, i, rows, j), var[i], var[j])
             found[i, j] = one
             found[j, i] = one
     return found

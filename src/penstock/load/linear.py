@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.errors import InputError
 from penstock.load.arrays import Floats, Ints, frozen
-from penstock.load.linearise import LinearRates, Row, Variable, linear_rates, merged
+from penstock.load.linearise import LinearRates, Row, Variable, linear_rates, merge_inputs
 from penstock.model.abstract import AbstractNetwork
 
 
@@ -90,7 +90,7 @@ def load_model(network: AbstractNetwork) -> LoadModel:
     loads = _matrix(rates.loads, width)
     arcs = _arcs(network, rates, width)
     opened = _opened(network, rates, width)
-    groups = merged(np.vstack((loads, opened, arcs.cpu, arcs.bytes)), len(network.inputs))
+    groups = merge_inputs(np.vstack((loads, opened, arcs.cpu, arcs.bytes)), len(network.inputs))
     made = np.vstack((loads, opened))
     used = [group for group in groups if any(made[:, at].any() for at, _ in group)]
     if not used:

@@ -153,13 +153,13 @@ def _direction(row: Row) -> tuple[tuple[int, float], ...]:
     return tuple((at, float(f"{row[at] / largest:.12g}")) for at in sorted(row))
 
 
-def merged(stacked: Floats, inputs: int) -> list[list[tuple[int, float]]]:
+def merge_inputs(stacked: Floats, inputs: int) -> list[list[tuple[int, float]]]:
     """Which columns stay as variables: for each, the columns in it and their weights.
 
     The first ``inputs`` columns stay as they are, even if zero. Of the others, zero ones are left
     out and multiples of each other become one.
 
-    >>> merged(np.array([[1.0, 0.0, 2.0, 4.0], [0.0, 0.0, 1.0, 2.0]]), 1)
+    >>> merge_inputs(np.array([[1.0, 0.0, 2.0, 4.0], [0.0, 0.0, 1.0, 2.0]]), 1)
     [[(0, 1.0)], [(2, 1.0), (3, 2.0)]]
     """
     kept = [[(at, 1.0)] for at in range(inputs)]

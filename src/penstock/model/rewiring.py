@@ -20,12 +20,12 @@ from penstock.model.operators import (
 from penstock.model.retime import Retime
 
 
-def rewired(operator: Operator, inputs: tuple[Input, ...]) -> Operator:
+def rewire(operator: Operator, inputs: tuple[Input, ...]) -> Operator:
     """The same operator reading ``inputs`` instead.
 
     >>> from penstock.model.schema import Schema, Shape
     >>> a, b, c = (Input(name, Shape(Schema.parse("n int"))) for name in "abc")
-    >>> [one.stream for one in rewired(Union("all", (a, b)), (a, c)).inputs]
+    >>> [one.stream for one in rewire(Union("all", (a, b)), (a, c)).inputs]
     ['a', 'c']
     """
     match operator:
@@ -40,7 +40,7 @@ def rewired(operator: Operator, inputs: tuple[Input, ...]) -> Operator:
     raise TypeError(f"{operator.kind} cannot be rewired")
 
 
-def copied(operator: Operator, name: str) -> Operator:
+def copy_operator(operator: Operator, name: str) -> Operator:
     """The same operator under another name, for others that read it."""
     if isinstance(operator, Retime):
         return replace(operator, name=name, is_copy=True)

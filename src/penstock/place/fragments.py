@@ -13,10 +13,10 @@ from penstock.model.estimates import OperatorEstimate
 from penstock.model.fragments import Fragment
 from penstock.model.network import Network, NodeSpec
 from penstock.place.rhythm import counted_rounds_s
-from penstock.place.strategy import Strategy, checked
+from penstock.place.strategy import Strategy, check_assignment
 
 
-def placed_fragments(
+def place_fragments(
     network: Network,
     fragments: Sequence[Fragment],
     nodes: Sequence[NodeSpec],
@@ -35,7 +35,9 @@ def placed_fragments(
     problem = placement_problem(
         abstract_network(network, fragments, nodes, costs, rates_per_s, measured, rounds_s, light)
     )
-    plan = checked(problem, strategy.place(problem, np.random.default_rng(seed)), strategy.name)
+    plan = check_assignment(
+        problem, strategy.place(problem, np.random.default_rng(seed)), strategy.name
+    )
     return {
         name: problem.nodes[node]
         for names, node in zip(fragments_by_unit(problem, fragments), plan, strict=True)

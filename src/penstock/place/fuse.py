@@ -25,7 +25,7 @@ from penstock.model.fragments import Fragment
 from penstock.model.network import Network
 from penstock.model.operators import Input, Map, Operator, SqlWrite, Union
 from penstock.model.retime import Retime
-from penstock.model.rewiring import rewired
+from penstock.model.rewiring import rewire
 
 
 def fuse(network: Network) -> tuple[Fragment, ...]:
@@ -70,7 +70,7 @@ class _Fusion:
         if all(self._real(input.stream) == input.stream for input in operator.inputs):
             return operator
         inputs = tuple(Input(self._real(stream.stream), stream.shape) for stream in operator.inputs)
-        return rewired(operator, inputs)
+        return rewire(operator, inputs)
 
     def _wanted_results(self) -> set[str]:
         sunk = {

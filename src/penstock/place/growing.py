@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from penstock.model.network import Network, Query
 from penstock.model.operators import Input, Operator, SqlWrite
-from penstock.model.rewiring import copied, rewired
+from penstock.model.rewiring import copy_operator, rewire
 
 
 def grown(network: Network, generations: Mapping[str, int]) -> Network:
@@ -66,7 +66,7 @@ def _apart(
             names[operator.name] = names.get(stream, stream)
             continue
         copy = _reading(operator, names)
-        copy = copy if mine else copied(copy, f"{operator.name}_again_{generation}")
+        copy = copy if mine else copy_operator(copy, f"{operator.name}_again_{generation}")
         made.append(copy)
         names |= zip(operator.outputs, copy.outputs, strict=True)
     return made, names
@@ -76,4 +76,4 @@ def _reading(operator: Operator, names: Mapping[str, str]) -> Operator:
     inputs = tuple(
         Input(names.get(stream.stream, stream.stream), stream.shape) for stream in operator.inputs
     )
-    return operator if inputs == operator.inputs else rewired(operator, inputs)
+    return operator if inputs == operator.inputs else rewire(operator, inputs)

@@ -19,7 +19,7 @@ from penstock.load.feasible import (
 )
 from penstock.load.problem import Problem
 from penstock.load.volume import MOST_VARIABLES, Volume, volume
-from penstock.place.strategy import Strategy, checked
+from penstock.place.strategy import Strategy, check_assignment
 
 _SHOWN = 5
 
@@ -50,7 +50,7 @@ class Plan:
     seconds: float
 
 
-def judged(problem: Problem, assignment: Ints) -> Quality:
+def judge_assignment(problem: Problem, assignment: Ints) -> Quality:
     """How good an assignment is.
 
     A plan that cannot even carry its fixed loads and the lower bound of the rates has volume 0 and
@@ -115,15 +115,15 @@ def _some(names: list[str]) -> str:
     return listed(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
-def planned(
+def make_plan(
     problem: Problem, strategy: Strategy, clock: Callable[[], float], seed: int = 0
 ) -> Plan:
     """The plan of one strategy; ``clock`` gives seconds, to tell how long it took."""
     started = clock()
     assignment = strategy.place(problem, np.random.default_rng(seed))
     seconds = clock() - started
-    good = checked(problem, assignment, strategy.name)
-    return Plan(strategy.name, good, judged(problem, good), seconds)
+    good = check_assignment(problem, assignment, strategy.name)
+    return Plan(strategy.name, good, judge_assignment(problem, good), seconds)
 
 
 def best_first(plans: Iterable[Plan]) -> list[Plan]:

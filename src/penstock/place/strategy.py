@@ -34,7 +34,7 @@ class Strategy(ABC):
         """The number of the node of every unit; pinned units must be where they are pinned."""
 
 
-def checked(problem: Problem, assignment: Ints, name: str) -> Ints:
+def check_assignment(problem: Problem, assignment: Ints, name: str) -> Ints:
     """The assignment, if it is one; raises what is wrong with it."""
     units, nodes, _ = problem.size
     given = np.asarray(assignment)

@@ -46,7 +46,7 @@ def settled_streams(network: Network) -> frozenset[str]:
     return frozenset(found)
 
 
-def matched(
+def match_streams(
     network: Network,
     running: Mapping[str, CanonicalStream],
     offers: Callable[[str], Sequence[OfferedStream]],

@@ -39,7 +39,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     """Latency of combined algorithms while inputs are on and off at random."""
     levels = (0.5, 0.7) if quick else _LEVELS
     seeds = 2 if quick else SEEDS
-    table = records(_TABLE, run(measured, at_every_level(COMBINED, levels, seeds), say))
+    table = records(_TABLE, run(measure, at_every_level(COMBINED, levels, seeds), say))
     setup = (
         f"20 nodes, 200 operators, {seeds} seeds; inputs active and idle for 5 s on average, five "
         "independent ones, the others their opposites or shifted; 300 s measured after 10 s."
@@ -48,7 +48,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     return StudyReport(_TABLE, tuple(_rows(table, levels)), (table,), (figure,), setup)
 
 
-def measured(point: tuple[str, float, int]) -> dict[str, Value]:
+def measure(point: tuple[str, float, int]) -> dict[str, Value]:
     """One combination at one load level."""
     name, level, seed = point
     first, then = COMBINED[name]

@@ -38,7 +38,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     """Latency, deviation and correlation of three global plans."""
     levels = (0.3, 0.7, 0.9) if quick else _LEVELS
     seeds = 2 if quick else SEEDS
-    table = records(_TABLE, run(measured, at_every_level(NAMES, levels, seeds), say))
+    table = records(_TABLE, run(measure, at_every_level(NAMES, levels, seeds), say))
     setup = (
         f"20 nodes, 200 operators, {seeds} seeds; planned from the statistics of 10 s, then run "
         "anew with the plan in place: 200 s measured after 20 s."
@@ -47,7 +47,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     return StudyReport(_TABLE, tuple(_rows(table)), tables, _figures(), setup)
 
 
-def measured(point: tuple[str, float, int]) -> dict[str, Value]:
+def measure(point: tuple[str, float, int]) -> dict[str, Value]:
     """One plan at one load level."""
     name, level, seed = point
     setup = Setup(level, seed)

@@ -38,7 +38,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
         (name, level, seed, 10.0) for level in levels for seed in range(seeds) for name in names
     ]
     points += [(name, at, seed, _SHORT_S) for seed in range(seeds) for name in ONE_WAY]
-    found = run(measured, points, say)
+    found = run(measure, points, say)
     table = records(_TABLE, [record for record in found if record["window_s"] != _SHORT_S])
     short = records(
         f"{_TABLE}-short", [record for record in found if record["window_s"] == _SHORT_S]
@@ -63,7 +63,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     return StudyReport(_TABLE, rows, (table, short), figures, setup)
 
 
-def measured(point: tuple[str, float, int, float]) -> dict[str, Value]:
+def measure(point: tuple[str, float, int, float]) -> dict[str, Value]:
     """One algorithm at one load level, with samples of a second."""
     name, level, seed, window_s = point
     setup = Setup(level, seed, window_s=window_s, samples=round(window_s))

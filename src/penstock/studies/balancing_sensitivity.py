@@ -59,7 +59,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
         for seed in range(seeds)
         for name in ALGORITHMS
     ]
-    table = records(_TABLE, run(measured, points, say))
+    table = records(_TABLE, run(measure, points, say))
     setup = (
         f"20 nodes, 200 operators, load level {_LEVEL}, {seeds} seeds, one parameter varied at a "
         "time; pairwise algorithms start from a random plan; 150 s measured after 20 s."
@@ -79,7 +79,7 @@ def _part(key: str) -> str:
     return f"{_TABLE}-{key.replace('_', '-')}"
 
 
-def measured(point: tuple[str, float, str, int]) -> dict[str, Value]:
+def measure(point: tuple[str, float, str, int]) -> dict[str, Value]:
     """One algorithm with one parameter changed."""
     key, value, name, seed = point
     changed: dict[str, Any] = {key: type(getattr(Setup(_LEVEL, seed), key))(value)}

@@ -36,7 +36,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     """Three global plans, and largest-load-first between pairs once the load has risen."""
     seeds = 2 if quick else SEEDS
     points = [(name, seed) for seed in range(seeds) for name in NAMES]
-    table = records(_TABLE, run(measured, points, say))
+    table = records(_TABLE, run(measure, points, say))
     setup = (
         f"20 nodes, 200 operators, {seeds} seeds; after 20 s at {_BEFORE} each input's rate is "
         f"multiplied by its own random factor, together {_AFTER / _BEFORE:g}, and pairs are "
@@ -56,7 +56,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     return StudyReport(_TABLE, tuple(_rows(table)), (table,), figures, setup)
 
 
-def measured(point: tuple[str, int]) -> dict[str, Value]:
+def measure(point: tuple[str, int]) -> dict[str, Value]:
     """One plan through the rise."""
     name, seed = point
     setup = Setup(_BEFORE, seed)

@@ -39,7 +39,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
         for value in values
         for graph in range(graphs)
     ]
-    found = run(measured, points, say)
+    found = run(measure, points, say)
     tables = tuple(
         records(f"clustering-{what}", [record for record in found if record["what"] == what])
         for what in (COMMUNICATION, BANDWIDTH)
@@ -63,7 +63,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     return StudyReport("clustering", tuple(_rows(*tables)), tables, figures, setup)
 
 
-def measured(point: tuple[str, int, float, int]) -> dict[str, Value]:
+def measure(point: tuple[str, int, float, int]) -> dict[str, Value]:
     """The three volumes on one graph."""
     what, size, value, graph = point
     rng = rng_of(f"clustering-{what}", size, graph)

@@ -69,7 +69,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     """Every workload with the plain protocol, every protocol on three of them, and a ladder."""
     seeds = 6 if quick else SEEDS
     points = [(name, seed) for name in WORKLOADS for seed in range(seeds)]
-    runs = gathered("hierarchy", run(measured, points, say))
+    runs = gathered("hierarchy", run(measure, points, say))
     shown = gathered("hierarchy-run", [followed(0)])
     sizes = _LADDER[:3] if quick else _LADDER
     # One after the other in this process: they are timed.
@@ -86,7 +86,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     return StudyReport("hierarchy", rows, (runs, shown, ladder), _figures(), setup)
 
 
-def measured(point: tuple[str, int]) -> list[dict[str, Value]]:
+def measure(point: tuple[str, int]) -> list[dict[str, Value]]:
     """One workload and seed without the protocol, and with each of its variants."""
     name, seed = point
     workload = TreeWorkload(seed, **WORKLOADS[name])

@@ -58,7 +58,7 @@ RIVALS: Mapping[str, Callable[[Problem, np.random.Generator], Ints]] = {
 """The source's rivals; each run of one knows other random rates or draws other lots."""
 
 
-def searched(problem: Problem) -> Ints:
+def search(problem: Problem) -> Ints:
     """The plan of the local search, with a little effort."""
     return LocalSearch(5e6).place(problem, np.random.default_rng(0))
 

@@ -68,7 +68,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
         for organisation in organisations
         for number in range(SETS)
     ]
-    found = run(measured, points, say)
+    found = run(measure, points, say)
     tables = {
         (sweep, organisation): gathered(
             f"power-{sweep}-{organisation}",
@@ -95,7 +95,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     return StudyReport("power", rows, every, _figures(), setup)
 
 
-def measured(point: tuple[str, str, int, bool]) -> list[dict[str, Value]]:
+def measure(point: tuple[str, str, int, bool]) -> list[dict[str, Value]]:
     """One set of one sweep: the mean energies of all algorithms at every point."""
     sweep, organisation, number, quick = point
     found: list[dict[str, Value]] = []

@@ -74,7 +74,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
         for peak in PEAKS
         for ratio in _RATIOS
     ]
-    table = gathered("projection", run(measured, points, say))
+    table = gathered("projection", run(measure, points, say))
     shown = _shown(table)
     figures = tuple(
         Figure(
@@ -96,7 +96,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
 _DRAWN = {"poisson": 0, "bursts": 1, "recorded": 8}
 
 
-def measured(point: tuple[int, float, float, int]) -> list[dict[str, Value]]:
+def measure(point: tuple[int, float, float, int]) -> list[dict[str, Value]]:
     """One pattern at one load: a record for its high segments and one for its low ones."""
     number, peak, ratio, tuples = point
     pattern = PATTERNS[number]

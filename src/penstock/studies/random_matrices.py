@@ -31,7 +31,7 @@ _PER_POINT = 500
 def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     """10,000 random 10 x 3 weight matrices: volume ratio against g and against r/r*."""
     matrices = 2_000 if quick else MATRICES
-    table = gathered("random-matrices", run(measured, range(matrices // _PER_POINT), say))
+    table = gathered("random-matrices", run(measure, range(matrices // _PER_POINT), say))
     figures = (
         Figure(
             "axis-bound", "random-matrices", "g", "ratio", bound="axis_bound",
@@ -50,7 +50,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     return StudyReport("random-matrices", tuple(_rows(table)), (table,), figures, setup)
 
 
-def measured(part: int) -> list[dict[str, Value]]:
+def measure(part: int) -> list[dict[str, Value]]:
     """The numbers of some of the matrices."""
     rng = rng_of("random-matrices", part)
     found: list[dict[str, Value]] = []

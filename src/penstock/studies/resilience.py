@@ -6,7 +6,7 @@ import numpy as np
 
 from penstock.place.rod import rod
 from penstock.studies.figures import Figure
-from penstock.studies.placement_runs import RIVALS, mean_by, ratio, searched
+from penstock.studies.placement_runs import RIVALS, mean_by, ratio, search
 from penstock.studies.random_trees import Trees, tree_problem
 from penstock.studies.report import ResultTable, Row, Runner, Say, StudyReport, gathered, within
 from penstock.studies.running import one_by_one
@@ -28,7 +28,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     """ROD, its local search and the rivals on random trees of growing size."""
     graphs = 6 if quick else 60
     points = [(size, graph) for size in SIZES for graph in range(graphs)]
-    table = gathered("resilience", run(measured, points, say))
+    table = gathered("resilience", run(measure, points, say))
     figures = (
         Figure(
             "resilience", "resilience", "operators", "ratio", by="algorithm", spread=True,
@@ -48,13 +48,13 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     return StudyReport("resilience", tuple(_rows(table)), (table,), figures, setup)
 
 
-def measured(point: tuple[int, int]) -> list[dict[str, float | int | str | None]]:
+def measure(point: tuple[int, int]) -> list[dict[str, float | int | str | None]]:
     """The volumes of all algorithms on one graph, the rivals' on average over their runs."""
     size, graph = point
     rng = rng_of("resilience", size, graph)
     problem = tree_problem(Trees(size), rng)
     ours = ratio(problem, rod(problem))
-    volumes = {"local-search": ratio(problem, searched(problem)), "rod": ours}
+    volumes = {"local-search": ratio(problem, search(problem)), "rod": ours}
     for name, place in RIVALS.items():
         volumes[name] = float(np.mean([ratio(problem, place(problem, rng)) for _ in range(_RUNS)]))
     return [

@@ -21,7 +21,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     """The rivals' volume as a part of ROD's, for two to seven inputs."""
     graphs = 20 if quick else 60
     points = [(inputs, graph) for inputs in INPUTS for graph in range(graphs)]
-    table = gathered("resilience-inputs", run(measured, points, say))
+    table = gathered("resilience-inputs", run(measure, points, say))
     figure = Figure(
         "resilience-inputs", "resilience-inputs", "inputs", "to_rod", by="algorithm", log_y=True,
         title="Rivals compared with ROD, 20 operators per input", x_label="number of inputs",
@@ -34,7 +34,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     return StudyReport("resilience-inputs", tuple(_rows(table)), (table,), (figure,), setup)
 
 
-def measured(point: tuple[int, int]) -> list[dict[str, float | int | str | None]]:
+def measure(point: tuple[int, int]) -> list[dict[str, float | int | str | None]]:
     """The rivals' volumes over ROD's on one graph."""
     inputs, graph = point
     rng = rng_of("resilience-inputs", inputs, graph)

@@ -29,7 +29,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     """500 runs of every rival on each of a few graphs, compared with ROD's one plan."""
     graphs, runs = (4, 200) if quick else (8, RUNS)
     points = [(size, graph, runs) for size in SIZES for graph in range(graphs)]
-    table = gathered("resilience-spread", run(measured, points, say))
+    table = gathered("resilience-spread", run(measure, points, say))
     figure = Figure(
         "resilience-spread", "resilience-spread", "operators", "to_rod", by="algorithm",
         spread=True, title=f"{runs} runs of each rival: mean and 10 % to 90 %",
@@ -39,7 +39,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     return StudyReport("resilience-spread", tuple(_rows(table)), (table,), (figure,), setup)
 
 
-def measured(point: tuple[int, int, int]) -> list[dict[str, Value]]:
+def measure(point: tuple[int, int, int]) -> list[dict[str, Value]]:
     """The volume of every run of every rival over ROD's on one graph."""
     size, graph, runs = point
     rng = rng_of("resilience-spread", size, graph)

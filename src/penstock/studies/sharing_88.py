@@ -39,7 +39,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
         for algorithm in ALGORITHMS
     ]
     points += [("synergy", 0.8, 44, for_s, seed) for seed in range(seeds)]
-    table = gathered("sharing-88", run(measured, points, say))
+    table = gathered("sharing-88", run(measure, points, say))
     setup = (
         f"{seeds} overlays of 88 nodes, 20 operators x 5 components, plans of 2-4 operators, 9 "
         f"requests a second for {for_s:g} s, probing ratio 10 %; messages take 60 ms on average. "
@@ -54,7 +54,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     return StudyReport("sharing-88", tuple(_rows(table)), (table,), figures, setup)
 
 
-def measured(point: tuple[str, float, int, float, int]) -> list[dict[str, Value]]:
+def measure(point: tuple[str, float, int, float, int]) -> list[dict[str, Value]]:
     """One run."""
     algorithm, zipf, nodes, for_s, seed = point
     share = nodes / 88

@@ -11,7 +11,7 @@ from penstock.load.volume import polytope_volume
 from penstock.place.exhaustive import exhaustive
 from penstock.place.rod import rod
 from penstock.studies.figures import Figure
-from penstock.studies.placement_runs import RIVALS, mean_by, numbers, searched
+from penstock.studies.placement_runs import RIVALS, mean_by, numbers, search
 from penstock.studies.random_trees import Trees, tree_problem
 from penstock.studies.report import (
     ResultTable,
@@ -33,7 +33,7 @@ _PER_POINT = 10
 def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     """200 random cases of 3 nodes, 4 to 10 operators, 2 or 3 inputs: volume over the optimum's."""
     cases = 60 if quick else CASES
-    table = gathered("small-optimum", run(measured, range(cases // _PER_POINT), say))
+    table = gathered("small-optimum", run(measure, range(cases // _PER_POINT), say))
     figure = Figure(
         "small-optimum", "small-optimum", "operators", "to_optimum", by="algorithm",
         title="Small cases: volume compared with the best plan's", x_label="number of operators",
@@ -43,14 +43,14 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     return StudyReport("small-optimum", tuple(_rows(table)), (table,), (figure,), setup)
 
 
-def measured(part: int) -> list[dict[str, Value]]:
+def measure(part: int) -> list[dict[str, Value]]:
     """Some of the cases: the exact volume of every algorithm's plan over the optimum's."""
     found: list[dict[str, Value]] = []
     for case in range(part * _PER_POINT, (part + 1) * _PER_POINT):
         rng = rng_of("small-optimum", case)
         operators, inputs = int(rng.integers(4, 11)), int(rng.integers(2, 4))
         problem = tree_problem(Trees(operators, inputs, NODES), rng)
-        plans = {"local-search": searched(problem), "rod": rod(problem)}
+        plans = {"local-search": search(problem), "rod": rod(problem)}
         plans |= {name: place(problem, rng) for name, place in RIVALS.items()}
         best = max(_exact(problem, found) for found in (exhaustive(problem), *plans.values()))
         for name, plan in plans.items():

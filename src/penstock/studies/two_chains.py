@@ -28,7 +28,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     """Latency of the two plans at growing load."""
     levels = (0.6, 0.8) if quick else _LEVELS
     seeds = 2 if quick else SEEDS
-    table = records(_TABLE, run(measured, at_every_level(PLANS, levels, seeds), say))
+    table = records(_TABLE, run(measure, at_every_level(PLANS, levels, seeds), say))
     setup = (
         f"2 chains of 2 equal operators on 2 nodes, {seeds} seeds; rates high for 5 s and half "
         "that for 5 s, in turn; 500 s measured."
@@ -37,7 +37,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     return StudyReport(_TABLE, tuple(_rows(table, levels)), (table,), (figure,), setup)
 
 
-def measured(point: tuple[str, float, int]) -> dict[str, Value]:
+def measure(point: tuple[str, float, int]) -> dict[str, Value]:
     """One plan at one load level."""
     plan, level, seed = point
     network = AbstractNetwork(

@@ -29,7 +29,7 @@ from penstock.studies.window_join_runs import (
     balancing_points,
     buffer_points,
     epoch_points,
-    measured,
+    measure,
     rate_points,
     worker_points,
 )
@@ -50,7 +50,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
         _BALANCE: balancing_points(quick),
     }
     points = [point for part in parts.values() for point in part]
-    found = dict(zip(points, run(measured, points, say), strict=True))
+    found = dict(zip(points, run(measure, points, say), strict=True))
     tables = {name: records(name, [found[point] for point in part]) for name, part in parts.items()}
     tables |= {table.name: table for table in _derived(tables)}
     setup = (

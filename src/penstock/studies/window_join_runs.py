@@ -75,7 +75,7 @@ def balancing_points(quick: bool) -> list[JoinPoint]:
     ]
 
 
-def measured(point: JoinPoint) -> dict[str, Value]:
+def measure(point: JoinPoint) -> dict[str, Value]:
     """One run."""
     study, rate, workers, kind, distribution_s, slots = point
     hot = 0.0025 if study == _HOT else 0.0

@@ -18,10 +18,10 @@ from penstock.channels.channel import Channel
 from penstock.channels.ingest.feed_ingest import FeedIngest
 from penstock.channels.ingest.file_ingest import FileIngest
 from penstock.channels.writer import Writer
-from penstock.control.beginning import decided, newest, oldest
+from penstock.control.beginning import decide_beginnings, newest, oldest
 from penstock.control.codec import Codec
 from penstock.control.records import Submission
-from penstock.control.system import System, Unit, assembled
+from penstock.control.system import System, Unit, assemble
 from penstock.model.beginnings import WHOLE, Beginning, Begun, Since, StartKind, streams_since
 from penstock.model.sources import GeneratorSource
 from penstock.spark.node import Node, NodeOptions
@@ -56,19 +56,19 @@ class LateStarts:
 
     @property
     def system(self) -> System:
-        return assembled(self.submissions)
+        return assemble(self.submissions)
 
     def submit(self, text: str, start: StartKind = "now") -> list[Unit]:
         """Adds a deployment file; from when its fragments count is in ``begun``."""
         number = len(self.submissions) + 1
         folder, begun = str(self.folder), Begun(start)
         asked = Submission(number, f"s{number}", "yaml", text, folder, begun=begun)
-        system = assembled([*self.submissions, asked])
+        system = assemble([*self.submissions, asked])
         for unit in self._units(system, number):
             for stream in unit.reads:
                 self.channel(stream).register(unit.name)
         look = oldest if start == "oldest" else newest
-        made = decided(system, number, start, lambda name: look(self.channel(name)))
+        made = decide_beginnings(system, number, start, lambda name: look(self.channel(name)))
         for reader, one in made.fragments.items():
             for stream, begin in one.inputs.items():
                 self.channel(stream).advance(reader, begin.next)

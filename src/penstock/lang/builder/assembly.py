@@ -15,7 +15,7 @@ from penstock.model.operators import Input, Operator, SqlWrite
 from penstock.model.sources import ConsoleSink, Sink, Stream
 
 
-def assembled(flows: Sequence[Flow], more: Sequence[Flow] = ()) -> Network:
+def assemble(flows: Sequence[Flow], more: Sequence[Flow] = ()) -> Network:
     """The network with ``flows`` as its queries, which must all have names, and with ``more``.
 
     A step without a name is called ``<query>_<kind>`` after the query it belongs to, the first if

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from penstock.errors import InputError, listed
-from penstock.lang.builder.assembly import assembled
+from penstock.lang.builder.assembly import assemble
 from penstock.lang.builder.flow import Flow, check_flow, flow_of
 from penstock.lang.builder.joins import Duration
 from penstock.lang.builder.steps import Step
@@ -132,7 +132,7 @@ def deployment(
     specs = _node_specs(nodes)
     for flow in queries:
         _check_query(check_flow(flow), specs)
-    network = assembled(queries, [check_flow(flow) for flow in streams])
+    network = assemble(queries, [check_flow(flow) for flow in streams])
     return Deployment(name, network, specs, placement, settings_of(balance or {}), share=share)
 
 

@@ -259,9 +259,9 @@ class Flow:
 
     def network(self) -> Network:
         """The streams and operators behind this, and this as their only query."""
-        from penstock.lang.builder.assembly import assembled
+        from penstock.lang.builder.assembly import assemble
 
-        return assembled([self if self.name else self.named("result")])
+        return assemble([self if self.name else self.named("result")])
 
     def explain(self) -> str:
         """The operators behind this, as text."""

@@ -13,7 +13,7 @@ from penstock.model.operators import (
     Map,
     Operator,
 )
-from penstock.model.rewiring import rewired
+from penstock.model.rewiring import rewire
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Graph:
 def renamed(operators: Iterable[Operator], names: Mapping[str, str]) -> tuple[Operator, ...]:
     """The operators under other names, reading each other by those."""
     return tuple(
-        replace(rewired(operator, _inputs(operator, names)), name=names[operator.name])
+        replace(rewire(operator, _inputs(operator, names)), name=names[operator.name])
         for operator in operators
     )
 

@@ -17,7 +17,7 @@ from penstock.model.expressions import (
     walk,
 )
 from penstock.model.operators import Filter, Input, Map, Operator
-from penstock.model.rewiring import rewired
+from penstock.model.rewiring import rewire
 from penstock.model.schema import Shape
 
 
@@ -68,7 +68,7 @@ def _relinked(operator: Operator, same: Mapping[str, str], shapes: Mapping[str, 
         Input(same.get(stream.stream, stream.stream), shapes.get(stream.stream, stream.shape))
         for stream in operator.inputs
     )
-    return rewired(operator, inputs)
+    return rewire(operator, inputs)
 
 
 def _is_selection(operator: Operator) -> bool:
