@@ -1,7 +1,13 @@
 """The queries of the density benchmark are what they are meant to be: many, different, light."""
 
+from pathlib import Path
+
+import numpy as np
+from pyarrow import csv
+
 from penstock.bench.density import Used, _light_cases
-from penstock.bench.density_load import chain, network, query
+from penstock.bench.density_load import chain, network, query, rows_until
+from penstock.bench.peers.flink_density import arrive_as_csv, statements
 from penstock.bench.registry import BENCHES
 from penstock.kernels.window_plan import WindowPlan, plan_windows
 from penstock.place.fuse import fuse
@@ -37,3 +43,25 @@ def test_goals_belong_to_numbers_of_queries() -> None:
         "1,000 queries, latency p50": True,
         "1,000 queries, latency p99": False,
     }
+
+
+def test_flink_gets_the_same_queries_and_keeps_their_results(tmp_path: Path) -> None:
+    job = statements(200, tmp_path)
+    tables, inserts = list(job["tables"]), list(job["inserts"])
+    assert len(tables) == 201
+    assert len(inserts) == 200
+    assert inserts[1] == (
+        "INSERT INTO o1 SELECT MOD(v, 13) AS `key`, window_end AS `at`, sum(v) AS `v`, "
+        "count(*) AS `n` FROM TABLE(HOP(TABLE readings, DESCRIPTOR(ts), INTERVAL '2' SECOND, "
+        "INTERVAL '10' SECOND)) WHERE v >= 1 GROUP BY MOD(v, 13), window_start, window_end"
+    )
+    assert "`v` BIGINT, `n` BIGINT" in tables[2]
+
+
+def test_rows_for_flink_are_those_that_came(tmp_path: Path) -> None:
+    rows = rows_until(10_000_000, 0.5, 20, np.random.default_rng(1))
+    arrive_as_csv(rows, tmp_path / "1.csv")
+    read = csv.read_csv(tmp_path / "1.csv", csv.ReadOptions(column_names=["us", "k", "v", "x"]))
+    assert read["us"].to_pylist() == rows["ts"].cast("int64").to_pylist()
+    assert read["x"].to_pylist() == rows["x"].to_pylist()
+    assert [path.name for path in tmp_path.iterdir()] == ["1.csv"]

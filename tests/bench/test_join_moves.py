@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock.bench import join_moves
-from penstock.bench.join_moves import GroupMoved, ResultTimes, Sides, longest_gap_s, numbers_of
+from penstock.bench.flow import longest_gap_s
+from penstock.bench.join_moves import GroupMoved, ResultTimes, Sides, numbers_of
 from penstock.bench.registry import BENCHES
 from penstock.lang.deployment import parse_deployment
 from penstock.model.parts import JoinSpread

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 import pytest
 from typer.testing import CliRunner
 
+from penstock.bench.peers.flink_density import VARIABLE
 from penstock.cli import bench_command
 from penstock.cli.bench_command import benches, chosen, report_lines
 from penstock.cli.main import app
-from penstock.errors import InputError
+from penstock.errors import InputError, UsageError
 
 CASE = {
     "case": "rows per second",
@@ -25,9 +26,9 @@ CASE = {
 def made_up(name: str, ok: bool = True) -> bench_command.Bench:
     case = {**CASE, "ok": ok}
 
-    def measure(quick: bool, only: str) -> bench_command.Report:
+    def measure(quick: bool, only: str, peer: str) -> bench_command.Report:
         told = {"bench": name, "machine": {}, "cases": [case], "ok": ok}
-        return told | {"quick": quick, "only": only}
+        return told | {"quick": quick, "only": only, "peer": peer}
 
     return measure
 
@@ -40,9 +41,11 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, bench_comman
 
 
 def test_one_as_json(registry: object) -> None:
-    told = CliRunner().invoke(app, ["bench", "channels", "--json", "--quick", "--only", "600 s"])
+    told = CliRunner().invoke(
+        app, ["bench", "channels", "--json", "--quick", "--only", "600 s", "--peer", "flink"]
+    )
     assert told.exit_code == 0
-    assert json.loads(told.output) == made_up("channels")(True, "600 s")
+    assert json.loads(told.output) == made_up("channels")(True, "600 s", "flink")
 
 
 def test_a_missed_goal_exits_with_4(registry: object) -> None:
@@ -53,7 +56,7 @@ def test_a_missed_goal_exits_with_4(registry: object) -> None:
 
 
 def test_a_report_as_lines() -> None:
-    assert report_lines(made_up("channels")(False, "")) == [
+    assert report_lines(made_up("channels")(False, "", "")) == [
         "channels",
         " ✓  rows per second  850,000 rows/s  0.293 of 2,900,000  goal >= 0.25",
     ]
@@ -81,11 +84,22 @@ def test_every_benchmark_is_found() -> None:
 
 def test_cases_can_be_chosen_by_their_names() -> None:
     with pytest.raises(InputError, match="no case is called 600 s") as raised:
-        benches()["join"](True, "600 s")
+        benches()["join"](True, "600 s", "")
     assert raised.value.hint == "There are: 5,000 rows/s, 6 s, b = 0.7, batches of 20,000."
 
 
 def test_cases_that_belong_together_are_measured_together() -> None:
     with pytest.raises(InputError, match="measured together") as raised:
-        benches()["overhead"](True, "rows")
-    assert raised.value.hint == "Cases can be chosen in join, join-moves."
+        benches()["overhead"](True, "rows", "")
+    assert raised.value.hint == "Cases can be chosen in density, handover, join, join-moves."
+
+
+def test_a_peer_belongs_to_density_and_has_to_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match="has its own peers"):
+        benches()["handover"](True, "", "flink")
+    with pytest.raises(InputError, match="--peer storm: no such peer"):
+        benches()["density"](True, "", "storm")
+    monkeypatch.delenv(VARIABLE, raising=False)
+    with pytest.raises(UsageError, match="no Flink is known here") as raised:
+        benches()["density"](True, "", "flink")
+    assert VARIABLE in str(raised.value.hint)

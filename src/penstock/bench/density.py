@@ -2,24 +2,27 @@
 
 Every case is a process of its own over the same rows, 2,000 a second, with rounds of 2.5 s. Light
 ones are members of a bundle. Results of light and native ones are kept for readers, those of stock
-Spark go to Parquet files.
+Spark go to Parquet files, those of Flink to CSV files.
 """
 
 from __future__ import annotations
 
-import statistics
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from penstock.bench.density_load import LIMIT_S
-from penstock.bench.report import BenchCase, Report, compared, limited
+from penstock.bench.peers.flink_density import flink_python
+from penstock.bench.report import BenchCase, Report, chosen_cases, compared, limited
 from penstock.bench.sub_process import run_module
 from penstock.errors import RunError
 
 Say = Callable[[str], None]
 _GIBIBYTE = 1 << 30
+PEERS = ("flink",)
+"""Beside whom it can be measured as well, where they are installed."""
+CHAIN = "chain of three windows"
 _CORES_AT_MOST = {24: 0.2, 200: 0.35, 1_000: 1.2}
 _MEMORY_AT_MOST_GIB = {1_000: 2.0}
 
@@ -35,38 +38,33 @@ class Used:
     results: int
 
 
-def density(quick: bool, say: Say) -> Report:
+def density(quick: bool, say: Say, only: str = "", peers: Sequence[str] = ()) -> Report:
     """CPU, memory and latency of many aggregates, beside the same as queries of their own."""
+    if "flink" in peers:
+        flink_python()
     warm_up_s, measured_s = (20.0, 10.0) if quick else (60.0, 60.0)
-    counts = (24,) if quick else (1, 24, 200, 1_000)
+    counts: tuple[int | str, ...] = (24, CHAIN) if quick else (1, 24, 200, 1_000, CHAIN)
+    named = {CHAIN if queries == CHAIN else f"{queries:,} queries": queries for queries in counts}
     cases: list[BenchCase] = []
-    for queries in counts:
+    for queries in chosen_cases(named, only):
+        if isinstance(queries, str):
+            cases += _chain_cases(warm_up_s, measured_s, say)
+            continue
         light = _measure("light", queries, warm_up_s, measured_s, say)
         cases += _light_cases(queries, light)
         # One query a stream is where both others fit; beyond 24 neither does.
-        for side in () if quick or queries > 24 else ("native", "stock"):
+        own = () if quick or queries > 24 else ("native", "stock")
+        for side in (*own, *peers):
             other = _measure(side, queries, warm_up_s, measured_s, say)
-            cases.append(
-                compared(f"{queries:,} queries, light of {side}", light.cores, "cores", other.cores)
-            )
-            cases.append(limited(f"{queries:,} queries, {side}", other.cores, "cores"))
-    cases += _chain_cases(warm_up_s, measured_s, say)
-    for keys in (1_000,) if quick else (1_000, 50_000, 200_000):
-        cases += _move_cases(keys, 5 if quick else 20, say)
+            cases += _beside(queries, light, side, other)
     return Report("density", tuple(cases))
 
 
-def _move_cases(keys: int, moves: int, say: Say) -> list[BenchCase]:
-    say(f"moves with {keys:,} rows of state")
-    made = _run_side("penstock.bench.light_moves", str(keys), str(moves))
-    whole_s = sorted(move["whole_s"] for move in made)
-    pause_s = sorted(move["pause_s"] for move in made)
-    named = f"{keys:,} keys, move"
-    return [
-        limited(f"{named}, longest of {moves}", whole_s[-1], "s", 1.0),
-        limited(f"{named}, pause p50", statistics.median(pause_s), "s", 0.2),
-        limited(f"{named}, longest pause", pause_s[-1], "s", 0.5),
-    ]
+def _beside(queries: int, light: Used, side: str, other: Used) -> Iterator[BenchCase]:
+    named = f"{queries:,} queries, light of {side}"
+    yield compared(f"{named}, processor", light.cores, "cores", other.cores)
+    ours, theirs = (used.memory_bytes / _GIBIBYTE for used in (light, other))
+    yield compared(f"{named}, memory", ours, "GiB", theirs)
 
 
 def _chain_cases(warm_up_s: float, measured_s: float, say: Say) -> Iterator[BenchCase]:
@@ -80,7 +78,7 @@ def _chain_cases(warm_up_s: float, measured_s: float, say: Say) -> Iterator[Benc
     ):
         if ours is None or theirs is None:
             raise RunError("a chain of three windows gave no result while it was measured")
-        named = f"chain of three windows, latency {name}, light of native"
+        named = f"{CHAIN}, latency {name}, light of native"
         yield compared(named, ours, "s", theirs, at_most=0.5)
 
 

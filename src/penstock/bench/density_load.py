@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from threading import Event, Thread
@@ -20,11 +21,11 @@ LIMIT_S = 4 * ROUND_S
 _FEED_EVERY_S = 0.5
 _WINDOWS = ((10, 10), (10, 2), (30, 10), (60, 20), (60, 60), (20, 5))
 _RESULTS = (
-    "count(*) AS n",
-    "sum(v) AS v, count(*) AS n",
-    "avg(x) AS mean",
-    "max(v) AS top, min(v) AS low",
-    "sum(x) AS x",
+    (("n", "count(*)"),),
+    (("v", "sum(v)"), ("n", "count(*)")),
+    (("mean", "avg(x)"),),
+    (("top", "max(v)"), ("low", "min(v)")),
+    (("x", "sum(x)"),),
 )
 _STREAM = """
 streams:
@@ -39,19 +40,41 @@ queries:
 Deliver = Callable[[int, pa.Table, int], None]
 
 
+@dataclass(frozen=True)
+class WindowedAggregate:
+    """One of many queries over the stream: its key, its window, its condition, what it computes."""
+
+    key: str
+    size_s: int
+    slide_s: int
+    least_v: int
+    results: tuple[tuple[str, str], ...]
+
+    @property
+    def selected(self) -> str:
+        """The computed columns, as SQL."""
+        return ", ".join(f"{call} AS {name}" for name, call in self.results)
+
+
+def windowed_aggregate(number: int) -> WindowedAggregate:
+    """One of many, of mixed windows, keys, conditions and aggregates."""
+    size_s, slide_s = _WINDOWS[number % len(_WINDOWS)]
+    key = "k" if number % 3 == 0 else f"v % {10 + 3 * number % 190}"
+    return WindowedAggregate(key, size_s, slide_s, number, _RESULTS[number % len(_RESULTS)])
+
+
 def query(number: int) -> str:
-    """One of many queries of mixed windows, keys, conditions and aggregates.
+    """One of the queries, in our SQL, which is Spark's.
 
     >>> query(1)
     "SELECT v % 13 AS key, window.end AS at, sum(v) AS v, count(*) AS n FROM readings WHERE v >= 1 \
 GROUP BY v % 13, window(ts, '10 seconds', '2 seconds')"
     """
-    size, slide = _WINDOWS[number % len(_WINDOWS)]
-    key = "k" if number % 3 == 0 else f"v % {10 + 3 * number % 190}"
-    results = _RESULTS[number % len(_RESULTS)]
+    wanted = windowed_aggregate(number)
     return (
-        f"SELECT {key} AS key, window.end AS at, {results} FROM readings WHERE v >= {number} "
-        f"GROUP BY {key}, window(ts, '{size} seconds', '{slide} seconds')"
+        f"SELECT {wanted.key} AS key, window.end AS at, {wanted.selected} "
+        f"FROM readings WHERE v >= {wanted.least_v} GROUP BY {wanted.key}, "
+        f"window(ts, '{wanted.size_s} seconds', '{wanted.slide_s} seconds')"
     )
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from penstock.bench.density_load import ROUND_S, Paced, chain, feeder, network, query
+from penstock.bench.peers.flink_density import arrive_as_csv, flink_queries
 from penstock.bench.peers.stock_density import arrive, stock_queries
 from penstock.bench.processes import own_bytes, processor_s, total
 from penstock.channels.channel import Channel
@@ -48,22 +49,25 @@ def main(arguments: list[str]) -> None:
     if what == "chain":
         used = run_chain(_ENGINES[side], warm_up_s, measured_s, folder)
     else:
-        run = {"light": run_light, "native": run_native, "stock": run_stock}[side]
+        run = _SIDES[side]
         used = run(int(what), warm_up_s, measured_s, folder)
     print(json.dumps(used))
 
 
-def measure(warm_up_s: float, measured_s: float, take_latencies: Latencies) -> dict[str, object]:
-    """What this process and those below it use, after a while."""
+def measure(
+    warm_up_s: float, measured_s: float, take_latencies: Latencies, pid: int | None = None
+) -> dict[str, object]:
+    """What a process and those below it use, after a while; this one where no other is given."""
+    of = os.getpid() if pid is None else pid
     time.sleep(warm_up_s)
     take_latencies()
-    before_s, started_s = total(os.getpid(), processor_s), time.monotonic()
+    before_s, started_s = total(of, processor_s), time.monotonic()
     time.sleep(measured_s)
-    spent_s = total(os.getpid(), processor_s) - before_s
+    spent_s = total(of, processor_s) - before_s
     found = sorted(take_latencies())
     return {
         "cores": spent_s / (time.monotonic() - started_s),
-        "memory_bytes": total(os.getpid(), own_bytes),
+        "memory_bytes": total(of, own_bytes),
         "p50_s": _share(found, 0.5),
         "p99_s": _share(found, 0.99),
         "results": len(found),
@@ -148,6 +152,17 @@ def run_stock(queries: int, warm_up_s: float, measured_s: float, folder: Path) -
     with stock_queries(texts, arrivals, folder, _CORES, ROUND_S), _running(fed):
         return measure(warm_up_s, measured_s, list)
 
+
+def run_flink(queries: int, warm_up_s: float, measured_s: float, folder: Path) -> dict[str, object]:
+    """All queries as one job of Flink's, over the same rows in CSV files."""
+    arrivals = folder / "in"
+    arrivals.mkdir(parents=True)
+    fed = feeder(lambda number, rows, _: arrive_as_csv(rows, arrivals / f"{number:08d}.csv"))
+    with flink_queries(queries, folder) as pid, _running(fed):
+        return measure(warm_up_s, measured_s, list, pid)
+
+
+_SIDES = {"light": run_light, "native": run_native, "stock": run_stock, "flink": run_flink}
 
 if __name__ == "__main__":
     main(sys.argv[1:])

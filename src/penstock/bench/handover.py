@@ -1,4 +1,8 @@
-"""How long a fragment is silent when it moves: ours between two nodes, stock's stop and start."""
+"""How long a fragment is silent when it moves between two nodes, by its state and their load.
+
+Beside ours stands stock Spark's way to move a query, to stop it and to start it from its checkpoint
+in a warm session, with as many rows of state.
+"""
 
 from __future__ import annotations
 
@@ -6,58 +10,130 @@ import json
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
 
-from penstock.bench.report import BenchCase, Report, compared
+from penstock.bench.flow import flowing, longest_gap_s
+from penstock.bench.handover_load import BESIDE, MOVED, NODES, Burden, Readings, deployment
+from penstock.bench.report import BenchCase, Report, chosen_cases, compared, limited
 from penstock.channels.channel import Channel
+from penstock.control.answer_models import Unmeasured
+from penstock.control.client import await_that
 from penstock.errors import RunError
-from penstock.studies.live_system import READER, LiveSystem, live_system
+from penstock.studies.live_system import LiveSystem, live_system
 
-_SIZES = {1_000: 1.0, 50_000: 2.0, 200_000: 2.0}
-"""Rows of state, and the seconds a move may take."""
-
-_ROUND_S, _QUICK_ROUND_S = 30, 10
-_REST_S = 2.0
-_MEMORY_BYTES = 3 << 30
-"""Of each of two nodes; the stock side has a heap of 6 GiB."""
-_LOOK_EVERY_S = 0.05
 Say = Callable[[str], None]
+_SIZES = (1_000, 50_000, 200_000, 2_000_000)
+_LOADS: Mapping[str, float | None] = {"idle": None, "80 % busy": 0.8}
+_WHOLE_S, _P50_S, _P99_S, _OTHERS_FACTOR = 1.0, 0.2, 0.5, 1.5
+_GOALS_UP_TO = 200_000
+_MOVES, _QUICK_MOVES = 20, 2
+_STOCK_ROUND_S, _QUICK_STOCK_ROUND_S = 30, 10
+_MEMORY_BYTES = 3 << 30
+_REST_S, _PATIENCE_S = 1.5, 300.0
+_STEER_EVERY_S, _STEERED_S = 2.0, 90.0
 
 
-def handover(quick: bool, say: Say) -> Report:
-    """The gap between the last result before a move and the first after it."""
-    moves = 2 if quick else 20
-    round_s = _QUICK_ROUND_S if quick else _ROUND_S
-    sizes = list(_SIZES)[:1] if quick else list(_SIZES)
+def handover(quick: bool, say: Say, only: str = "") -> Report:
+    """Moves there and back, on idle nodes and on busy ones."""
+    moves = _QUICK_MOVES if quick else _MOVES
+    loads, sizes = (("idle",), _SIZES[:1]) if quick else (tuple(_LOADS), _SIZES)
+    named = {f"{load}, {size:,} rows": (load, size) for load in loads for size in sizes}
     cases: list[BenchCase] = []
-    for keys in sizes:
-        say(f"stock Spark, {keys:,} keys…")
-        stock = _stock_gaps(keys, moves, round_s)
-        say(f"between nodes, {keys:,} keys…")
-        ours = _our_gaps(keys, moves, round_s)
-        say(f"p50 {statistics.median(ours):.2f} s, stock {statistics.median(stock):.2f} s")
-        cases += _compared(keys, ours, stock)
+    for load, sessions in chosen_cases(named, only):
+        case = f"{load}, {sessions:,} rows"
+        say(f"{case}: a system of two nodes")
+        seen = _watched(sessions, moves, _LOADS[load], say)
+        cases += ours_of(case, sessions, seen)
+        if load == "idle" and sessions <= _GOALS_UP_TO:
+            say(f"{case}: stock Spark")
+            cases.append(_beside_stock(case, sessions, seen, moves, quick))
     return Report("handover", tuple(cases))
 
 
-def _compared(keys: int, ours: list[float], stock: list[float]) -> Iterator[BenchCase]:
-    for name, of in (("p50", statistics.median), ("p99", max)):
-        case = compared(f"{keys:,} keys, pause {name}", of(ours), "s", of(stock), at_most=0.5)
-        limit_s = _SIZES[keys]
-        within = case.value <= limit_s
-        yield BenchCase(
-            case.case,
-            round(case.value, 3),
-            "s",
-            round(of(stock), 3),
-            round(case.ratio or 0.0, 3),
-            f"<= {limit_s:g} s and <= 0.5 of stock",
-            case.ok and within,
+@dataclass(frozen=True)
+class SeenMove:
+    """A move as it was told, and the epoch of the owner that it made."""
+
+    began_s: float
+    ended_s: float
+    pause_s: float | None
+    epoch: int
+
+
+@dataclass(frozen=True)
+class MovesSeen:
+    """When results came out: of what moved, with its owner's epoch, and of what stayed."""
+
+    moves: Sequence[SeenMove]
+    moved: Sequence[tuple[float, int]]
+    beside: Sequence[Sequence[float]]
+
+    def silence_s(self, move: SeenMove) -> float:
+        """From the last result of the owner before to the first of the new one."""
+        last_s = max(at_s for at_s, epoch in self.moved if epoch < move.epoch)
+        return min(at_s for at_s, epoch in self.moved if epoch >= move.epoch) - last_s
+
+    def usual_s(self) -> float:
+        """The time between two results of one owner; the median."""
+        pairs = pairwise(self.moved)
+        return statistics.median(
+            later_s - at_s for (at_s, epoch), (later_s, next_epoch) in pairs if epoch == next_epoch
         )
 
+    def beside_s(self, began_s: float, ended_s: float) -> float:
+        """The longest that a query beside it gave nothing."""
+        return max(longest_gap_s(times, began_s, ended_s) for times in self.beside)
 
-def _stock_gaps(keys: int, moves: int, round_s: int) -> list[float]:
+    def beside_resting_s(self) -> list[float]:
+        """The same for stretches without a move, each as long as the move before it."""
+        found = []
+        for move in self.moves:
+            began_s = move.ended_s + _REST_S / 2
+            found.append(self.beside_s(began_s, began_s + move.ended_s - move.began_s))
+        return found
+
+
+def ours_of(named: str, sessions: int, seen: MovesSeen) -> Iterator[BenchCase]:
+    """The figures of one size on one load."""
+    has_goal = sessions <= _GOALS_UP_TO
+    whole = [move.ended_s - move.began_s for move in seen.moves]
+    pauses = [move.pause_s for move in seen.moves if move.pause_s is not None]
+    silences = [seen.silence_s(move) for move in seen.moves]
+    if not pauses:
+        raise RunError(f"{named}: no move told its pause", hint="Look at the node's log.")
+    yield limited(f"{named}, whole move p50", _rounded(statistics.median(whole)), "s", _WHOLE_S)
+    yield limited(f"{named}, whole move longest", _rounded(max(whole)), "s", _WHOLE_S)
+    p50_s, p99_s = (_P50_S, _P99_S) if has_goal else (None, None)
+    yield limited(f"{named}, nobody's p50", _rounded(statistics.median(pauses)), "s", p50_s)
+    yield limited(f"{named}, nobody's longest", _rounded(max(pauses)), "s", p99_s)
+    yield limited(f"{named}, without results p50", _rounded(statistics.median(silences)), "s")
+    yield limited(f"{named}, without results longest", _rounded(max(silences)), "s")
+    yield limited(f"{named}, between results p50", _rounded(seen.usual_s()), "s")
+    meanwhile = statistics.median(seen.beside_s(move.began_s, move.ended_s) for move in seen.moves)
+    resting = statistics.median(seen.beside_resting_s())
+    case = f"{named}, others' longest gap"
+    yield compared(case, _rounded(meanwhile), "s", _rounded(resting), at_most=_OTHERS_FACTOR)
+
+
+def _rounded(seconds: float) -> float:
+    return round(seconds, 3)
+
+
+def _beside_stock(named: str, sessions: int, seen: MovesSeen, moves: int, quick: bool) -> BenchCase:
+    round_s = _QUICK_STOCK_ROUND_S if quick else _STOCK_ROUND_S
+    ours = statistics.median(seen.silence_s(move) for move in seen.moves)
+    stock = statistics.median(_stock_gaps_s(sessions, moves, round_s))
+    case = f"{named}, without results p50, of stock"
+    return compared(case, _rounded(ours), "s", _rounded(stock), at_most=0.5)
+
+
+def _stock_gaps_s(keys: int, moves: int, round_s: int) -> list[float]:
     given = [str(number) for number in (keys, moves, round_s)]
     command = [sys.executable, "-m", "penstock.bench.peers.stock_handover", *given]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -67,68 +143,93 @@ def _stock_gaps(keys: int, moves: int, round_s: int) -> list[float]:
     return gaps
 
 
-def _deployment(keys: int, round_s: int) -> str:
-    # Homes report in turn, so sessions end all the time and every batch has results.
-    return f"""
-streams:
-  readings:
-    source: {{generate: meters, homes: {keys}, every: 30min, speedup: {30 * 60 // round_s}}}
-    lateness: 1min
-queries:
-  sessions:
-    sql: |
-      SELECT home, session_window.start AS since, sum(kwh) AS kwh, count(*) AS n
-      FROM readings GROUP BY home, session_window(ts, '20 minutes')
-"""
+def _watched(sessions: int, moves: int, wanted: float | None, say: Say) -> MovesSeen:
+    with (
+        tempfile.TemporaryDirectory(prefix="penstock-bench-") as name,
+        live_system(len(NODES), _MEMORY_BYTES) as live,
+    ):
+        folder = Path(name)
+        for stream in ("readings", *(f"work_{node}" for node in NODES)):
+            (folder / stream).mkdir()
+        readings = Readings(folder / "readings", sessions)
+        readings.fill()
+        channels = {query: live.channel(query) for query in (MOVED, *BESIDE)}
+        text = deployment(folder, readings.gap_s)
+        live.client.submit("bench", "yaml", text, str(live.home.path))
+        say("filling its state")
+        _await_state(live, sessions)
+        with flowing(readings.give), _keeping_busy(live, folder, wanted, say):
+            _await_results(channels.values())
+            made = [_moved(live, number, say) for number in range(moves)]
+            time.sleep(2 * _REST_S)
+        live.check()
+        began_s = made[0].began_s - _REST_S
+        moved, *beside = (_results(channel, began_s) for channel in channels.values())
+    return MovesSeen(made, moved, [[at_s for at_s, _ in times] for times in beside])
 
 
-def _our_gaps(keys: int, moves: int, round_s: int) -> list[float]:
-    with live_system(2, _MEMORY_BYTES) as live:
-        results = _Results(live.channel("sessions"))
-        live.client.submit("bench", "yaml", _deployment(keys, round_s), str(live.home.path))
-        time.sleep(round_s)
-        results.await_owner(0)
-        return [_moved(live, results, k) for k in range(moves)]
+def _await_state(live: LiveSystem, sessions: int) -> None:
+    """Waits until as many sessions are open as the benchmark wants."""
+
+    def is_full() -> bool:
+        live.check()
+        measured = next(unit.measured for unit in live.client.fragments() if unit.name == MOVED)
+        return not isinstance(measured, Unmeasured) and (
+            getattr(measured, "state_rows", 0) >= 0.95 * sessions
+        )
+
+    await_that(lambda: is_full() or None, _PATIENCE_S, "the sessions did not open")
 
 
-class _Results:
-    """When batches with results became visible, by owner; what was looked at is freed."""
+@contextmanager
+def _keeping_busy(live: LiveSystem, folder: Path, wanted: float | None, say: Say) -> Iterator[None]:
+    """Has both nodes as busy as wanted, if they are to be."""
+    if wanted is None:
+        yield
+        return
+    burden = Burden({node: folder / f"work_{node}" for node in NODES}, wanted)
 
-    def __init__(self, channel: Channel) -> None:
-        self._channel = channel
-        self._next = channel.oldest()
-        self._seen: list[tuple[float, int]] = []
+    def is_reached() -> bool:
+        used = {node.name: node.utilisation for node in live.client.nodes()}
+        say("busy " + ", ".join(f"{used[node]:.0%}" for node in NODES))
+        if burden.is_reached(used):
+            return True
+        burden.steer(used)
+        time.sleep(_STEER_EVERY_S)
+        return False
 
-    def await_owner(self, epoch: int) -> None:
-        """Waits until an owner with this epoch or a later one has had results."""
-        until_s = time.monotonic() + 120
-        while not any(by >= epoch for _, by in self._look()):
-            if time.monotonic() > until_s:
-                raise RunError("no results came within two minutes", hint="Look at the node's log.")
-            time.sleep(_LOOK_EVERY_S)
-
-    def gap_s(self, epoch: int) -> float:
-        """From the last result of owners before to the first of this one."""
-        last_s = max(at for at, by in self._seen if by < epoch)
-        return min(at for at, by in self._seen if by == epoch) - last_s
-
-    def _look(self) -> list[tuple[float, int]]:
-        for manifest in self._channel.newer(self._next):
-            self._next = manifest.sequence + 1
-            if manifest.rows:
-                at_s = self._channel.entry(manifest.sequence).stat().st_mtime
-                self._seen.append((at_s, manifest.epoch))
-        self._channel.advance(READER, self._next)
-        return self._seen
+    with flowing(burden.give):
+        await_that(lambda: is_reached() or None, _STEERED_S, "the nodes did not become as busy")
+        yield
 
 
-def _moved(live: LiveSystem, results: _Results, k: int) -> float:
+def _await_results(channels: Iterable[Channel]) -> None:
+    known = [(channel, channel.last()) for channel in channels]
+
+    def have_more() -> bool:
+        return all(channel.last() != last for channel, last in known)
+
+    await_that(lambda: have_more() or None, _PATIENCE_S, "no results came")
     time.sleep(_REST_S)
-    unit = next(fragment for fragment in live.client.fragments() if fragment.name == "sessions")
+
+
+def _moved(live: LiveSystem, number: int, say: Say) -> SeenMove:
+    say(f"move {number + 1}")
+    unit = next(unit for unit in live.client.fragments() if unit.name == MOVED)
     target = next(node for node in live.nodes if node != unit.node)
-    done = live.client.await_move(live.client.move("sessions", target).id)
-    if done.state != "done":
-        raise RunError(f"move {k} failed: {done.error}")
-    epoch = unit.epoch + 1
-    results.await_owner(epoch)
-    return results.gap_s(epoch)
+    done = live.client.await_move(live.client.move(MOVED, target).id)
+    if done.state != "done" or done.ended_s is None:
+        raise RunError(f"move {number + 1} failed: {done.error}")
+    paused = live.client.await_pause(done.id)
+    time.sleep(_REST_S)
+    return SeenMove(done.created_s, done.ended_s, paused.pause_s, unit.epoch + 1)
+
+
+def _results(channel: Channel, since_s: float) -> list[tuple[float, int]]:
+    """When batches with results came out since then, and of which owner."""
+    found = []
+    for manifest in channel.newer(channel.oldest()):
+        at_s = channel.entry(manifest.sequence).stat().st_mtime
+        if manifest.rows and at_s >= since_s:
+            found.append((at_s, manifest.epoch))
+    return found

@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import statistics
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from penstock.bench.flow import flowing, longest_gap_s, put_file
 from penstock.bench.report import BenchCase, Report, chosen_cases, limited
 from penstock.channels.channel import Channel
 from penstock.control.answer_models import MoveAnswer
@@ -36,7 +34,7 @@ GROUPS, HOT_GROUP, HOT_SHARE = 60, 7, 0.25
 _P50_S, _P99_S, _WINDOWS_FACTOR, _OTHERS_FACTOR = 0.5, 1.0, 1.5, 1.5
 _KEYS = 6_000_000
 _FILLING = 60
-_STEP_S, _REST_S, _PATIENCE_S = 0.25, 2.0, 300.0
+_REST_S, _PATIENCE_S = 2.0, 300.0
 _MEMORY_BYTES = 3 << 30
 _BEGIN_US = 1_800_000_000_000_000
 _PARTS = ("pairs_part1", "pairs_part2")
@@ -101,20 +99,6 @@ class ResultTimes:
         return found
 
 
-def longest_gap_s(times: Sequence[float], began_s: float, ended_s: float) -> float:
-    """The longest time between two of these moments that touches a stretch.
-
-    >>> longest_gap_s([1.0, 2.0, 5.0, 5.5, 9.0], 4.0, 5.2)
-    3.0
-    """
-    gaps = (
-        later - earlier
-        for earlier, later in pairwise(times)
-        if later >= began_s and earlier <= ended_s
-    )
-    return max(gaps, default=0.0)
-
-
 def _cases(window: str, seen: ResultTimes, pauses: list[float]) -> Iterator[BenchCase]:
     yield limited(f"{window}, pause p50", round(statistics.median(pauses), 3), "s", _P50_S)
     yield limited(f"{window}, pause p99", round(max(pauses), 3), "s", _P99_S)
@@ -166,10 +150,7 @@ class Sides:
         self._files += 1
         for stream, time_column in _SIDES:
             rows = self._rows(time_column, began_s, seconds, count)
-            path = self._folder / stream / f"{self._files:08d}.parquet"
-            # A directory's files are taken as soon as they have this name.
-            pq.write_table(rows, path.with_suffix(".new"))
-            path.with_suffix(".new").rename(path)
+            put_file(self._folder / stream, self._files, rows)
 
     def _rows(self, time_column: str, began_s: float, seconds: float, count: int) -> pa.Table:
         is_hot = self._random.random(count) < HOT_SHARE
@@ -178,26 +159,6 @@ class Sides:
         at_us = _BEGIN_US + 1e6 * (began_s + seconds * np.arange(count) / max(1, count))
         times = pa.array(at_us.astype(np.int64), pa.timestamp("us"))
         return pa.table({time_column: times, "k": pa.array(keys, pa.int64())})
-
-    @contextmanager
-    def flowing(self) -> Iterator[None]:
-        """Rows come as fast as their times say, by the clock."""
-        over = threading.Event()
-
-        def flow() -> None:
-            due_s = time.monotonic()
-            while not over.is_set():
-                self.give(_STEP_S)
-                due_s += _STEP_S
-                over.wait(max(0.0, due_s - time.monotonic()))
-
-        thread = threading.Thread(target=flow, name="flow", daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            over.set()
-            thread.join()
 
 
 def numbers_of(keys: Ints) -> Ints:
@@ -235,7 +196,7 @@ def _watched(window_s: int, rows: int, moves: int, say: Say) -> ResultTimes:
         live.client.submit("bench", "yaml", deployment(folder, window_s), str(live.home.path))
         say(f"a window of {window_s} s: filling it with two times {rows:,} rows")
         _await_window(live, rows)
-        with sides.flowing():
+        with flowing(sides.give):
             _await_results(channels)
             made = [_moved(live, number, say) for number in range(moves)]
             time.sleep(2 * _REST_S)

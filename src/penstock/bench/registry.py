@@ -9,7 +9,7 @@ from typing import Any
 from penstock.bench.admission import admission
 from penstock.bench.correlation import correlation
 from penstock.bench.costs import costs, write_table
-from penstock.bench.density import density
+from penstock.bench.density import PEERS, density
 from penstock.bench.handover import handover
 from penstock.bench.hop import hop
 from penstock.bench.join import join
@@ -26,7 +26,7 @@ from penstock.errors import InputError, listed
 Say = Callable[[str], None]
 Measure = Callable[[bool, Say], Report]
 MeasureSome = Callable[[bool, Say, str], Report]
-Bench = Callable[[bool, str], Mapping[str, Any]]
+Bench = Callable[[bool, str, str], Mapping[str, Any]]
 
 
 def say(what: str) -> None:
@@ -40,25 +40,45 @@ def say(what: str) -> None:
 def _whole(measure: Measure) -> Bench:
     """A benchmark whose cases belong together: all of them are measured, or none."""
 
-    def run(quick: bool, say: Say, only: str) -> Report:
+    def run(quick: bool, only: str, peer: str) -> Mapping[str, Any]:
         if only:
             raise InputError(
                 f"--only {only}: the cases of this benchmark are measured together",
                 hint=f"Cases can be chosen in {listed(_WITH_CASES)}.",
             )
-        return measure(quick, say)
-
-    return _reported(run)
-
-
-def _reported(measure: MeasureSome) -> Bench:
-    def run(quick: bool, only: str) -> Mapping[str, Any]:
-        report = measure(quick, say, only)
-        if sys.stderr.isatty():
-            say("")
-        return report.as_dict()
+        _check_no_peer(peer)
+        return _told(measure(quick, say))
 
     return run
+
+
+def _chosen(measure: MeasureSome) -> Bench:
+    """A benchmark whose cases can be measured one by one."""
+
+    def run(quick: bool, only: str, peer: str) -> Mapping[str, Any]:
+        _check_no_peer(peer)
+        return _told(measure(quick, say, only))
+
+    return run
+
+
+def _density(quick: bool, only: str, peer: str) -> Mapping[str, Any]:
+    if peer not in ("", *PEERS):
+        raise InputError(f"--peer {peer}: no such peer", hint=f"There is {listed(PEERS)}.")
+    return _told(density(quick, say, only, (peer,) if peer else ()))
+
+
+def _check_no_peer(peer: str) -> None:
+    if peer:
+        raise InputError(
+            f"--peer {peer}: this benchmark has its own peers", hint="Use it with density."
+        )
+
+
+def _told(report: Report) -> Mapping[str, Any]:
+    if sys.stderr.isatty():
+        say("")
+    return report.as_dict()
 
 
 def _kept_costs(quick: bool, say: Say) -> Report:
@@ -68,20 +88,25 @@ def _kept_costs(quick: bool, say: Say) -> Report:
     return report
 
 
-_WITH_CASES: Mapping[str, MeasureSome] = {"join": join, "join-moves": join_moves}
+_WITH_CASES: Mapping[str, Bench] = {
+    "density": _density,
+    "handover": _chosen(handover),
+    "join": _chosen(join),
+    "join-moves": _chosen(join_moves),
+}
 BENCHES: Mapping[str, Bench] = {
     "overhead": _whole(overhead),
     "costs": _whole(_kept_costs),
     "placement": _whole(placement),
     "power": _whole(power),
-    "handover": _whole(handover),
+    "handover": _WITH_CASES["handover"],
     "hop": _whole(hop),
-    "density": _whole(density),
+    "density": _WITH_CASES["density"],
     "steadiness": _whole(steadiness),
     "correlation": _whole(correlation),
     "simulator": _whole(simulator),
     "admission": _whole(admission),
-    "join": _reported(join),
+    "join": _WITH_CASES["join"],
     "join-kernel": _whole(join_kernel),
-    "join-moves": _reported(join_moves),
+    "join-moves": _WITH_CASES["join-moves"],
 }

@@ -1,7 +1,8 @@
 """``penstock bench``: measurements of this machine, as ratios with goals.
 
 The measurements are in ``penstock.bench.registry``, which has ``BENCHES``: by name, a function of
-``quick`` (whether a run of about a minute is wanted) and ``only`` (which of its cases) that gives
+``quick`` (whether a run of about a minute is wanted), ``only`` (which of its cases) and ``peer``
+(beside whom it is to be measured as well) that gives
 ``{"bench", "machine", "cases": [{"case", "value", "unit", "baseline", "ratio", "goal", "ok"}],
 "ok"}``. Nothing else of it is used here.
 """
@@ -25,12 +26,14 @@ penstock bench --quick                     everything, in short
 penstock bench overhead --json             one measurement, for scripts
 
 penstock bench join --only "600 s"         the cases whose names have this in them
+
+penstock bench density --peer flink        beside Flink, where there is one
 """
 
 ALL = "all"
 
 Report = Mapping[str, Any]
-Bench = Callable[[bool, str], Report]
+Bench = Callable[[bool, str, str], Report]
 
 
 def bench(
@@ -57,6 +60,14 @@ def bench(
             show_default=False,
         ),
     ] = "",
+    peer: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Measure the same on this beside it, where it is installed: flink, with density.",
+            show_default=False,
+        ),
+    ] = "",
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object, or for all a list of them.")
     ] = False,
@@ -64,7 +75,7 @@ def bench(
     """Measure this machine against the goals. Exit code 4 if one is missed."""
     reports = []
     for measure in chosen(name, benches()):
-        reports.append(measure(quick, only))
+        reports.append(measure(quick, only, peer))
         if not json:
             typer.echo("\n".join(report_lines(reports[-1])))
     if json:
