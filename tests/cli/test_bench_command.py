@@ -88,10 +88,22 @@ def test_cases_can_be_chosen_by_their_names() -> None:
     assert raised.value.hint == "There are: 5,000 rows/s, 6 s, b = 0.7, batches of 20,000."
 
 
+def test_cases_of_overhead_can_be_chosen() -> None:
+    with pytest.raises(InputError, match="no case is called density") as raised:
+        benches()["overhead"](False, "density", "")
+    assert raised.value.hint == (
+        "There are: throughput, filter and map; throughput, strings; throughput, tumbling "
+        "aggregate; throughput, sliding aggregate; throughput, stream join; overhead, stateless "
+        "batch; overhead, aggregate batch; flagship."
+    )
+
+
 def test_cases_that_belong_together_are_measured_together() -> None:
     with pytest.raises(InputError, match="measured together") as raised:
-        benches()["overhead"](True, "rows", "")
-    assert raised.value.hint == "Cases can be chosen in density, handover, join, join-moves."
+        benches()["placement"](True, "rows", "")
+    assert raised.value.hint == (
+        "Cases can be chosen in density, handover, join, join-moves, overhead."
+    )
 
 
 def test_a_peer_belongs_to_density_and_has_to_be_there(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import statistics
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cached_property, partial
 from pathlib import Path
 
 from penstock.bench.flagship import flagship_cases
 from penstock.bench.peers.workload import Workload
-from penstock.bench.report import BenchCase, Report, compared, equal
+from penstock.bench.report import BenchCase, Report, chosen_cases, compared, equal
 from penstock.bench.side import Answer, Side, workload
 
 PIPELINES = (
@@ -43,35 +44,83 @@ def _sides(folder: Path) -> Iterator[tuple[Side, Side]]:
         stock.close()
 
 
-def overhead(quick: bool, say: Say) -> Report:
+def overhead(quick: bool, say: Say, only: str = "") -> Report:
     """Throughput and batch overhead against hand-written PySpark, and what the flagship needs."""
+    chosen = chosen_cases(_cases(quick), only)
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as name:
         folder = Path(name)
-        rounds = 1 if quick else 5
-        events, files = (300_000, 5) if quick else (1_600_000, 16)
-        big = workload(folder / "big", events, files)
-        batches = 8 if quick else 20
-        small = workload(folder / "small", 200 * batches, batches)
+        bench = _Overhead(folder, quick, say)
         with _sides(folder) as (ours, stock):
-            cases = [
-                *_throughput(ours, stock, big, events, files, rounds, quick, say),
-                *_small_batches(ours, stock, small, batches, rounds, quick, say),
-            ]
-    return Report("overhead", (*cases, *([] if quick else flagship_cases(say))))
+            cases = [found for case in chosen for found in case(bench, ours, stock)]
+    return Report("overhead", tuple(cases))
 
 
-def _throughput(
-    ours: Side, stock: Side, path: Path, events: int, files: int, rounds: int, quick: bool, say: Say
-) -> Iterator[BenchCase]:
-    for pipeline in PIPELINES[:1] if quick else PIPELINES:
-        answers: dict[str, list[Answer]] = {"ours": [], "stock": []}
-        for number in range(rounds + 1):
-            for side in (ours, stock) if number % 2 else (stock, ours):
-                say(f"{pipeline}, round {number} of {rounds}, {side.name}")
-                answers[side.name].append(side.run(pipeline, path, events, files))
-        # The first round warms both sides up.
+def _cases(quick: bool) -> dict[str, Case]:
+    """What can be measured, by name; a quick run shows one of each kind that needs few seconds."""
+    pipelines = PIPELINES[:1] if quick else PIPELINES
+    found: dict[str, Case] = {
+        f"throughput, {pipeline}": partial(_Overhead.throughput, pipeline=pipeline)
+        for pipeline in pipelines
+    }
+    for pipeline, case in list(_SMALL.items())[-1 if quick else 0 :]:
+        found[f"overhead, {case}"] = partial(_Overhead.small_batches, pipeline=pipeline, case=case)
+    if not quick:
+        found["flagship"] = lambda bench, ours, stock: flagship_cases(bench.say)
+    return found
+
+
+class _Overhead:
+    """The workloads of a run, made when they are first needed, and how each case measures."""
+
+    def __init__(self, folder: Path, quick: bool, say: Say) -> None:
+        self.say = say
+        self._folder = folder
+        self._rounds = 1 if quick else 5
+        self._events, self._files = (300_000, 5) if quick else (1_600_000, 16)
+        self._batches = 8 if quick else 20
+
+    @cached_property
+    def _big(self) -> Path:
+        return workload(self._folder / "big", self._events, self._files)
+
+    @cached_property
+    def _small(self) -> Path:
+        return workload(self._folder / "small", 200 * self._batches, self._batches)
+
+    def throughput(self, ours: Side, stock: Side, pipeline: str) -> Iterator[BenchCase]:
+        """One pipeline on both sides, in turn; the first round warms both up."""
+        load = Workload(self._big, self._events, self._files)
+        answers = self._rounds_of(ours, stock, pipeline, load)
         mine, theirs = (_middle(answers[name][1:]) for name in ("ours", "stock"))
-        yield from throughput_cases(pipeline, mine, theirs, Workload(path, events, files))
+        yield from throughput_cases(pipeline, mine, theirs, load)
+
+    def small_batches(
+        self, ours: Side, stock: Side, pipeline: str, case: str
+    ) -> Iterator[BenchCase]:
+        """What a batch of a few rows takes."""
+        load = Workload(self._small, 200 * self._batches, self._batches)
+        answers = self._rounds_of(ours, stock, pipeline, load)
+        mine, theirs = (
+            statistics.median(run["batch_ms"] for run in answers[name][1:])
+            for name in ("ours", "stock")
+        )
+        yield compared(f"overhead, {case}", mine, "ms", theirs, at_most=0.5)
+        counts = [answers[name][-1]["batches"] for name in ("ours", "stock")]
+        yield equal(f"batches, {case}", counts[0], "batches", counts[1])
+
+    def _rounds_of(
+        self, ours: Side, stock: Side, pipeline: str, load: Workload
+    ) -> dict[str, list[Answer]]:
+        """The answers of all rounds by side, the round that warms both up first."""
+        answers: dict[str, list[Answer]] = {"ours": [], "stock": []}
+        for number in range(self._rounds + 1):
+            for side in (ours, stock) if number % 2 else (stock, ours):
+                self.say(f"{pipeline}, round {number} of {self._rounds}, {side.name}")
+                answers[side.name].append(side.run(pipeline, load.path, load.events, load.files))
+        return answers
+
+
+Case = Callable[[_Overhead, Side, Side], Iterable[BenchCase]]
 
 
 def throughput_cases(
@@ -99,21 +148,3 @@ def throughput_cases(
 def _middle(answers: list[Answer]) -> Answer:
     """The answer of median time."""
     return sorted(answers, key=lambda answer: float(answer["seconds"]))[len(answers) // 2]
-
-
-def _small_batches(
-    ours: Side, stock: Side, path: Path, batches: int, rounds: int, quick: bool, say: Say
-) -> Iterator[BenchCase]:
-    for pipeline, case in list(_SMALL.items())[-1 if quick else 0 :]:
-        measured: dict[str, list[Answer]] = {"ours": [], "stock": []}
-        for number in range(rounds + 1):
-            for side in (ours, stock) if number % 2 else (stock, ours):
-                say(f"{case}, round {number} of {rounds}, {side.name}")
-                measured[side.name].append(side.run(pipeline, path, 200 * batches, batches))
-        mine, theirs = (
-            statistics.median(run["batch_ms"] for run in measured[name][1:])
-            for name in ("ours", "stock")
-        )
-        yield compared(f"overhead, {case}", mine, "ms", theirs, at_most=0.5)
-        counts = [measured[name][-1]["batches"] for name in ("ours", "stock")]
-        yield equal(f"batches, {case}", counts[0], "batches", counts[1])
