@@ -107,12 +107,12 @@ def _changed(
     for node in (i, j):
         _relate(found, node)
         for k in range(found.relations.shape[0]):
-            one = found.relations[k] if found.relations[k] < theta else math.inf
+            relation = found.relations[k] if found.relations[k] < theta else math.inf
             if k < node:
-                found.waiting[k, node] = one
+                found.waiting[k, node] = relation
                 _keep_least(found, k, node)
             elif k > node:
-                found.waiting[node, k] = one
+                found.waiting[node, k] = relation
     # The pair itself has just got the best plan there is for it.
     found.waiting[i, j] = kept
     _find_least(found, i)

@@ -19,11 +19,11 @@ def beginning_lines(begins: Sequence[BeginAnswer]) -> Iterator[str]:
             yield f"{name} sees rows from the next batch on where they have no event time"
 
 
-def since_words(one: BeginAnswer | FragmentAnswer) -> str:
+def since_words(answer: BeginAnswer | FragmentAnswer) -> str:
     """Since when a fragment counts, for a table."""
-    if one.since is not None:
-        return clear_moment(one.since)
-    return "its submission" if one.untimed else "the start"
+    if answer.since is not None:
+        return clear_moment(answer.since)
+    return "its submission" if answer.untimed else "the start"
 
 
 def clear_moment(written: str) -> str:

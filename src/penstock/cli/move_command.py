@@ -41,8 +41,8 @@ def move(
         raise RunError(f"{fragment} stays on {done.source}: {done.error}")
 
 
-def move_line(one: MoveAnswer) -> str:
-    took = f" in {one.ended_s - one.created_s:.1f} s" if one.ended_s else ""
-    paused = f", paused {one.pause_s:.2f} s" if one.pause_s is not None else ""
-    what = f"move {one.id}: {one.unit} {one.source} → {one.target} {one.state}"
-    return f"{clock(one.created_s)}  {what}{took}{paused}: {one.error or one.reason}"
+def move_line(move: MoveAnswer) -> str:
+    took = f" in {move.ended_s - move.created_s:.1f} s" if move.ended_s else ""
+    paused = f", paused {move.pause_s:.2f} s" if move.pause_s is not None else ""
+    what = f"move {move.id}: {move.unit} {move.source} → {move.target} {move.state}"
+    return f"{clock(move.created_s)}  {what}{took}{paused}: {move.error or move.reason}"

@@ -80,26 +80,26 @@ def plans_record(asked: Subject, plans: list[Plan], name: str) -> dict[str, obje
     }
 
 
-def _record(asked: Subject, one: Plan) -> dict[str, object]:
-    quality = one.quality
+def _record(asked: Subject, plan: Plan) -> dict[str, object]:
+    quality = plan.quality
     return {
-        "algorithm": one.algorithm,
-        "assignment": _nodes(asked, one),
+        "algorithm": plan.algorithm,
+        "assignment": _nodes(asked, plan),
         "volume_ratio": quality.volume.ratio if quality.volume else None,
         "volume_error": quality.volume.error if quality.volume else None,
         "axis_product": quality.axis_product,
         "plane_distance": quality.plane_distance,
         "cut_streams": quality.cut_streams,
         "fixed": dict(zip(asked.problem.nodes, quality.fixed, strict=True)),
-        "seconds": one.seconds,
+        "seconds": plan.seconds,
         "notes": list(quality.notes),
     }
 
 
-def _nodes(asked: Subject, one: Plan) -> dict[str, str]:
+def _nodes(asked: Subject, plan: Plan) -> dict[str, str]:
     return {
         name: asked.problem.nodes[node]
-        for names, node in zip(asked.names, one.assignment, strict=True)
+        for names, node in zip(asked.names, plan.assignment, strict=True)
         for name in names
     }
 
@@ -126,20 +126,20 @@ def _table(plans: list[Plan], name: str) -> list[str]:
     ]
 
 
-def _cells(one: Plan) -> tuple[str, ...]:
-    quality = one.quality
+def _cells(plan: Plan) -> tuple[str, ...]:
+    quality = plan.quality
     return (
-        one.algorithm,
-        _volume(one),
+        plan.algorithm,
+        _volume(plan),
         f"{quality.plane_distance:.2f}",
         f"{quality.axis_product:.2g}",
         f"{quality.cut_streams}",
-        duration_text(one.seconds),
+        duration_text(plan.seconds),
     )
 
 
-def _volume(one: Plan) -> str:
-    found = one.quality.volume
+def _volume(plan: Plan) -> str:
+    found = plan.quality.volume
     if found is None:
         return "not known"
     exact = f"{found.ratio:.3f}" if found.ratio >= 0.01 or not found.ratio else f"{found.ratio:.2g}"

@@ -35,10 +35,10 @@ def sharing_lines(sharing: SharingAnswer) -> Iterator[str]:
         yield f"not shared: {note}"
 
 
-def _shared(one: SharedAnswer) -> str:
-    inside = f", inside {one.fragment}" if one.tapped else ""
-    users = f" (used by {', '.join(one.used_by)}{inside})" if one.used_by else inside
-    return f"{one.source}{users}"
+def _shared(shared: SharedAnswer) -> str:
+    inside = f", inside {shared.fragment}" if shared.tapped else ""
+    users = f" (used by {', '.join(shared.used_by)}{inside})" if shared.used_by else inside
+    return f"{shared.source}{users}"
 
 
 def admission_lines(found: AdmissionAnswer) -> Iterator[str]:
@@ -65,9 +65,9 @@ def _fragments(count: int) -> str:
     return "fragment" if count == 1 else "fragments"
 
 
-def _touched(one: TouchedAnswer) -> str:
-    after = "for ever" if one.after_s is None else _seconds(one.after_s)
-    return f"{one.query} {one.before_s:.2g} → {after}{_limit(one.limit_s)}"
+def _touched(touched: TouchedAnswer) -> str:
+    after = "for ever" if touched.after_s is None else _seconds(touched.after_s)
+    return f"{touched.query} {touched.before_s:.2g} → {after}{_limit(touched.limit_s)}"
 
 
 def _limit(limit_s: float | None) -> str:

@@ -96,9 +96,9 @@ def status(
         print_line(move_line(moved))
 
 
-def _status_row(one: FragmentAnswer) -> tuple[str, ...]:
+def _status_row(fragment: FragmentAnswer) -> tuple[str, ...]:
     # Of an intake nothing is known but what it costs.
-    known = one.status
+    known = fragment.status
     cells: tuple[str, ...] = ("",) * 8
     if known is not None:
         latency = (known.latency_p50_s, known.latency_p99_s)
@@ -111,8 +111,8 @@ def _status_row(one: FragmentAnswer) -> tuple[str, ...]:
             f"{known.batch_ms:,.0f}",
             *("" if value is None else f"{value:.1f} s" for value in latency),
         )
-    since = since_words(one) if one.kind == "fragment" else ""
-    return (one.name, one.node or "–", one.state, *cells, since)
+    since = since_words(fragment) if fragment.kind == "fragment" else ""
+    return (fragment.name, fragment.node or "–", fragment.state, *cells, since)
 
 
 def _standing_status(client: Client, json: bool) -> None:

@@ -79,29 +79,29 @@ def delay_s(status: FragmentStatus | None) -> float | None:
     return max((delay_s for delay_s in told if delay_s is not None), default=None)
 
 
-def _is_late(one: FragmentAnswer, wanted: Mapping[str, Wanted]) -> bool:
-    limit_s, taken_s = wanted.get(one.name, Wanted(None)).limit_s, delay_s(one.status)
-    is_over = one.state in ("finished", "failed", "unread", UNREADABLE)
+def _is_late(fragment: FragmentAnswer, wanted: Mapping[str, Wanted]) -> bool:
+    limit_s, taken_s = wanted.get(fragment.name, Wanted(None)).limit_s, delay_s(fragment.status)
+    is_over = fragment.state in ("finished", "failed", "unread", UNREADABLE)
     return not is_over and limit_s is not None and taken_s is not None and taken_s > limit_s
 
 
-def _why(one: FragmentAnswer, used: float, beside: int, late_inputs: Collection[str]) -> str:
-    if one.state == "held back":
+def _why(fragment: FragmentAnswer, used: float, beside: int, late_inputs: Collection[str]) -> str:
+    if fragment.state == "held back":
         return "it is held back by what reads it"
-    if one.state != "running":
-        return f"it is {one.state}"
+    if fragment.state != "running":
+        return f"it is {fragment.state}"
     if late_inputs:
         return f"its input is late: {', '.join(sorted(late_inputs))}"
     if used >= _FULL and beside > 1:
         return (
-            f"node {one.node} is overloaded, {used:.0%} of its cores in use; it waits for its "
+            f"node {fragment.node} is overloaded, {used:.0%} of its cores in use; it waits for its "
             f"turn among {beside} fragments"
         )
     if used >= _FULL:
-        return f"node {one.node} is overloaded, {used:.0%} of its cores in use"
-    if one.status is None or not one.status.batches:
+        return f"node {fragment.node} is overloaded, {used:.0%} of its cores in use"
+    if fragment.status is None or not fragment.status.batches:
         return "its first batch is not out yet"
-    return f"its batches take {_seconds(one.status.batch_ms / 1_000)}"
+    return f"its batches take {_seconds(fragment.status.batch_ms / 1_000)}"
 
 
 def _seconds(seconds: float) -> str:

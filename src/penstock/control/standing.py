@@ -15,16 +15,18 @@ def with_standing(fragments: Sequence[FragmentAnswer], now_s: float) -> list[Fra
     return [_standing(fragment, total_ms, now_s) for fragment in fragments]
 
 
-def _standing(one: FragmentAnswer, total_ms: float, now_s: float) -> FragmentAnswer:
-    status = one.status
+def _standing(fragment: FragmentAnswer, total_ms: float, now_s: float) -> FragmentAnswer:
+    status = fragment.status
     if status is None:
-        return one
+        return fragment
     delayed_s, gap_s = delay_s(status), None
     if status.watermark_ms is not None and not status.is_finished:
         gap_s = now_s - status.watermark_ms / 1_000
     told = {
-        "limit_share": delayed_s / one.limit_s if one.limit_s and delayed_s is not None else None,
+        "limit_share": delayed_s / fragment.limit_s
+        if fragment.limit_s and delayed_s is not None
+        else None,
         "watermark_gap_s": gap_s,
         "cpu_share": status.cpu_ms / total_ms if total_ms else None,
     }
-    return one.model_copy(update=told)
+    return fragment.model_copy(update=told)

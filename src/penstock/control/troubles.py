@@ -103,34 +103,34 @@ def _cooler(node: str, nodes: Iterable[Answer]) -> str | None:
 
 
 def _of_fragment(
-    one: Answer, nodes: Sequence[Answer], readers: Mapping[str, Collection[str]]
+    fragment: Answer, nodes: Sequence[Answer], readers: Mapping[str, Collection[str]]
 ) -> Iterable[Trouble]:
-    name, state = one["name"], one["state"]
+    name, state = fragment["name"], fragment["state"]
     if state == "failed":
-        given_up = one["restarts"] >= one["restarts_at_most"]
-        tries = f" {one['restarts']} times; it is given up" if given_up else ""
-        text = f"{name} failed{tries}: {one['error']}"
+        given_up = fragment["restarts"] >= fragment["restarts_at_most"]
+        tries = f" {fragment['restarts']} times; it is given up" if given_up else ""
+        text = f"{name} failed{tries}: {fragment['error']}"
         yield Trouble(
-            kind="failed", subject=name, text=text, command=f"penstock logs {one['node']}"
+            kind="failed", subject=name, text=text, command=f"penstock logs {fragment['node']}"
         )
     elif state == "unreadable":
-        text = f"nothing of {name} could be read: {one['error']}"
+        text = f"nothing of {name} could be read: {fragment['error']}"
         yield Trouble(kind="unreadable", subject=name, text=text, command="penstock status")
-    elif one["late"]:
-        yield _late(one, nodes)
+    elif fragment["late"]:
+        yield _late(fragment, nodes)
     elif state == "held back":
         slow = ", ".join(sorted(readers.get(name, ()))) or "what reads it"
-        text = one["error"] or f"{name} waits until its rows are read: {slow} is behind"
+        text = fragment["error"] or f"{name} waits until its rows are read: {slow} is behind"
         yield Trouble(kind="held back", subject=name, text=text, command="penstock status")
     elif state == "waiting":
-        text = "; ".join(one["notes"]) or "waits for a node"
+        text = "; ".join(fragment["notes"]) or "waits for a node"
         yield Trouble(kind="waiting", subject=name, text=f"{name} {text}", command="penstock nodes")
 
 
-def _late(one: Answer, nodes: Sequence[Answer]) -> Trouble:
-    name, target = one["name"], _cooler(one["node"], nodes)
-    text = f"{name}: {one['notes'][-1]}"
-    if one["kind"] != "fragment" or target is None or one["state"] != "running":
+def _late(fragment: Answer, nodes: Sequence[Answer]) -> Trouble:
+    name, target = fragment["name"], _cooler(fragment["node"], nodes)
+    text = f"{name}: {fragment['notes'][-1]}"
+    if fragment["kind"] != "fragment" or target is None or fragment["state"] != "running":
         command = f"penstock up --nodes {len(nodes) + 1}"
         return Trouble(kind="late", subject=name, text=text, command=command)
     helped = MoveHelp(fragment=name, node=target)
@@ -138,12 +138,12 @@ def _late(one: Answer, nodes: Sequence[Answer]) -> Trouble:
     return Trouble(kind="late", subject=name, text=text, command=command, move=helped)
 
 
-def _set_aside(one: Answer) -> Trouble:
+def _set_aside(record: Answer) -> Trouble:
     return Trouble(
         kind="set aside",
-        subject=one["stream"],
-        text=f"rows of {one['stream']} could not be used: {one['text']}",
-        command=f"penstock rows {one['stream']} --dead-letters",
+        subject=record["stream"],
+        text=f"rows of {record['stream']} could not be used: {record['text']}",
+        command=f"penstock rows {record['stream']} --dead-letters",
     )
 
 

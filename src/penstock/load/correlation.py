@@ -58,9 +58,9 @@ def correlation_matrix(rows: Floats) -> Floats:
         var[i] = spread(rows, i, rows, i)
         found[i, i] = normalise(var[i], var[i], var[i])
         for j in range(i):
-            one = normalise(spread(rows, i, rows, j), var[i], var[j])
-            found[i, j] = one
-            found[j, i] = one
+            relation = normalise(spread(rows, i, rows, j), var[i], var[j])
+            found[i, j] = relation
+            found[j, i] = relation
     return found
 
 

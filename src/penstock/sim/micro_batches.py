@@ -184,8 +184,8 @@ class MicroBatches:
     def _turn(self, number: int) -> tuple[_Shared | None, int, tuple[int, ...]]:
         """Whose turn a number stands for: the opening, the node, and the fragments there."""
         if number < len(self._fragments):
-            one = self._fragments[number]
-            return None, one.node, () if one.is_suspended else (number,)
+            batched = self._fragments[number]
+            return None, batched.node, () if batched.is_suspended else (number,)
         at, node = divmod(number - len(self._fragments), len(self.network.nodes))
         shared = self._shared[at]
         here = (number for number in shared.fragments if self._fragments[number].takes_part(node))
@@ -193,8 +193,8 @@ class MicroBatches:
 
     def _number_of(self, fragment: int) -> int:
         """The number by which a fragment waits for its turn where it is."""
-        one = self._fragments[fragment]
-        return fragment if one.shared is None else self._turn_of(one.shared, one.node)
+        batched = self._fragments[fragment]
+        return fragment if batched.shared is None else self._turn_of(batched.shared, batched.node)
 
     @property
     def now_s(self) -> float:
@@ -273,10 +273,10 @@ class MicroBatches:
         A batch that has begun is finished where it is.
         """
         for number in operators:
-            one = self._fragments[number]
-            one.is_suspended = True
-            if one.shared is None and number in self._queues[one.node]:
-                self._queues[one.node].remove(number)
+            batched = self._fragments[number]
+            batched.is_suspended = True
+            if batched.shared is None and number in self._queues[batched.node]:
+                self._queues[batched.node].remove(number)
                 self._under_way.discard(number)
         return self._hand_over.duration_s(
             len(operators), round(sum(self.rows_kept(number) for number in operators))
@@ -284,8 +284,8 @@ class MicroBatches:
 
     def resume(self, operator: int, node: int) -> None:
         """Starts a suspended fragment on a node, with what has come meanwhile."""
-        one = self._fragments[operator]
-        one.node, one.is_suspended = node, False
+        batched = self._fragments[operator]
+        batched.node, batched.is_suspended = node, False
         self.moves += 1
         if self._number_of(operator) not in self._under_way:
             self._look(self._number_of(operator))
@@ -323,13 +323,13 @@ class MicroBatches:
         taken: list[_Rows] = []
         work_s = 0.0
         for fragment in reading:
-            one = self._fragments[fragment]
-            rows, one.rows = one.rows, _Rows()
+            batched = self._fragments[fragment]
+            rows, batched.rows = batched.rows, _Rows()
             taken.append(rows)
-            one.is_in_batch = True
-            own_s = one.batch_s + rows.count * one.row_s
-            one.begun += 1
-            one.busy_s += own_s
+            batched.is_in_batch = True
+            own_s = batched.batch_s + rows.count * batched.row_s
+            batched.begun += 1
+            batched.busy_s += own_s
             work_s += own_s
         if shared is not None and taken:
             # Who has lagged has more of the same rows: those are read for all at once.
@@ -361,15 +361,15 @@ class MicroBatches:
         if self._running[node] is None and self._queues[node]:
             self._start(node)
 
-    def _hand_on(self, one: _Batched, rows: _Rows, took_s: float) -> None:
-        one.kept.add(rows.count, self._now_s)
-        out = one.give(rows.count * one.selectivity, self._now_s)
-        for reader in one.readers:
+    def _hand_on(self, batched: _Batched, rows: _Rows, took_s: float) -> None:
+        batched.kept.add(rows.count, self._now_s)
+        out = batched.give(rows.count * batched.selectivity, self._now_s)
+        for reader in batched.readers:
             self._arrive(self._fragments[reader], out, rows.oldest_s, rows.work_s + took_s)
-        if not one.readers and out > 0:
-            one.rows_out += out
-            one.results += 1
-            one.latency_s += self._now_s - rows.oldest_s
+        if not batched.readers and out > 0:
+            batched.rows_out += out
+            batched.results += 1
+            batched.latency_s += self._now_s - rows.oldest_s
             self._latencies.add(self._now_s - rows.oldest_s, rows.work_s + took_s)
 
     def _pull(self) -> None:
@@ -384,9 +384,11 @@ class MicroBatches:
             for reader in self._outside_readers[at]:
                 self._arrive(self._fragments[reader], count, oldest_s)
 
-    def _arrive(self, one: _Batched, count: float, oldest_s: float, work_s: float = 0.0) -> None:
-        one.rows.add(count, oldest_s, work_s)
-        one.arrived += count
+    def _arrive(
+        self, batched: _Batched, count: float, oldest_s: float, work_s: float = 0.0
+    ) -> None:
+        batched.rows.add(count, oldest_s, work_s)
+        batched.arrived += count
 
 
 def _fragments(

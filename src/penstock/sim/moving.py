@@ -88,12 +88,12 @@ def resume(block: Block, operator: int, node: int) -> None:
 @compiled
 def _unready(block: Block, node: int, operator: int) -> None:
     """Takes an operator out of a round-robin node's turns."""
-    one = block.whole[node + READY]
+    ready = block.whole[node + READY]
     block.whole[node + READY] = NONE
-    while one != NONE:
-        following = block.whole[one + NEXT_READY]
-        if one != operator:
-            since = block.whole[one + SINCE]
-            make_ready(block, node, one)
-            block.whole[one + SINCE] = since
-        one = following
+    while ready != NONE:
+        following = block.whole[ready + NEXT_READY]
+        if ready != operator:
+            since = block.whole[ready + SINCE]
+            make_ready(block, node, ready)
+            block.whole[ready + SINCE] = since
+        ready = following
