@@ -29,6 +29,7 @@ from penstock.studies import (
     live_bursts,
     live_join,
     live_join_input,
+    live_join_rates,
     live_tree,
     prediction,
     traffic,
@@ -166,7 +167,7 @@ def test_how_many_parts_have_groups_follows_from_the_moves() -> None:
         group_move(5.0, [2], 1, "failed"),
         group_move(20.0, [5], 2),
     ]
-    found = live_join.degrees(JoinSpread(None, 6), moves)
+    found = live_join_rates.degrees(JoinSpread(None, 6), moves)
     assert found == [(0.0, 4), (4.0, 3), (9.0, 2), (20.0, 3)]
 
 

@@ -1,15 +1,14 @@
 """A join in parts on real nodes, one of them slowed and one group hot: who moves groups, and how.
 
 The same input runs on two and on three nodes with groups that never move (hash partitioning), with
-groups chosen by their load, and on three with groups chosen at random. Then the rate rises and
-falls, and the join has as many parts as it needs.
+groups chosen by their load, and on three with groups chosen at random.
 """
 
 from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,7 @@ import pyarrow.dataset as ds
 
 from penstock.control.answer_models import MoveAnswer
 from penstock.control.client import await_that
-from penstock.model.parts import GroupChoice, JoinSpread, first_owners
+from penstock.model.parts import GroupChoice
 from penstock.studies.braking import PERIOD_S, braked
 from penstock.studies.figures import Figure
 from penstock.studies.live_join_input import (
@@ -47,8 +46,7 @@ from penstock.studies.running import one_by_one
 
 RULES: dict[int, tuple[GroupChoice, ...]] = {2: ("off", "load"), 3: ("off", "random", "load")}
 """How groups are chosen to move, as ``moves:`` has it, by the number of nodes."""
-_RATE_PER_S, _SECONDS, _LOAD = 20_000, 60, 1.0
-_PHASES = ((4_000, 45), (24_000, 60), (4_000, 45))
+_RATE_PER_S, _SECONDS, _LOAD = 20_000, 45, 1.0
 _QUICK_RATE_PER_S, _QUICK_SECONDS, _QUICK_LOAD = 1_000, 12, 0.1
 _BRAKED_SHARE = 0.7
 _PATIENCE_S = 120.0
@@ -72,20 +70,13 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
                 continue
             with live_system(nodes) as live:
                 found += [_compared(live, folder, rule, given, say) for rule in rules]
-                if nodes == 3 and not quick:
-                    degrees = _followed(live, folder, pair_us, say)
     table = records("live-join", found)
-    tables, rows, figures = [table], _findings(table), [_drawn()]
-    if not quick:
-        tables.append(degrees)
-        rows += _degree_findings(degrees)
-        figures.append(_degrees_drawn())
     setup = _setup(given, load, pair_us)
-    return StudyReport("live-join", tuple(rows), tuple(tables), tuple(figures), setup)
+    return StudyReport("live-join", tuple(_findings(table)), (table,), (_drawn(),), setup)
 
 
 @dataclass(frozen=True)
-class _JoinRun:
+class JoinRun:
     """A run that was watched: ``began_s`` is when the first rows came in."""
 
     seen: Watched
@@ -93,9 +84,10 @@ class _JoinRun:
     out: Path
 
 
-def _watch(
-    live: LiveSystem, folder: Path, name: str, text: str, out: Path, braking: bool, say: Say
-) -> _JoinRun:
+def watch_join(
+    live: LiveSystem, name: str, text: str, out: Path, braking: bool, say: Say
+) -> JoinRun:
+    """Runs a join to its end; ``braking`` says whether the node of its first part is slowed."""
     began_s = [0.0]
     with ExitStack() as brakes:
 
@@ -111,7 +103,7 @@ def _watch(
                 brakes.enter_context(braked(pid, _BRAKED_SHARE))
 
         seen = live.watch(name, text, [QUERY], None, say, arrange)
-    return _JoinRun(seen, began_s[0], out)
+    return JoinRun(seen, began_s[0], out)
 
 
 def _compared(
@@ -121,7 +113,7 @@ def _compared(
     name = f"join_{nodes}_{rule}"
     out = folder / name
     text = deployment(folder, out, str(nodes), rule)
-    joined = _watch(live, folder, name, text, out, True, say)
+    joined = watch_join(live, name, text, out, True, say)
     rows, digest = _results(out)
     return {
         "case": f"{nodes} nodes, {rule}",
@@ -133,7 +125,7 @@ def _compared(
     }
 
 
-def _figures_of(joined: _JoinRun, seconds: int, rows: int) -> dict[str, Value]:
+def _figures_of(joined: JoinRun, seconds: int, rows: int) -> dict[str, Value]:
     """What counts from half of the time on: by then groups have had time to move."""
     half_s, end_s = joined.began_s + seconds / 2, joined.began_s + seconds
     late = [batch for batch in joined.seen.delivered if batch.at_s >= half_s]
@@ -193,38 +185,10 @@ def _results(out: Path) -> tuple[int, str]:
     return ordered.num_rows, whole.hexdigest()[:16]
 
 
-def _followed(live: LiveSystem, folder: Path, pair_us: float, say: Say) -> ResultTable:
-    """How many parts had groups while the rate rose and fell, second by second."""
-    rates = [rate for rate, seconds in _PHASES for _ in range(seconds)]
-    given = JoinInput.of_load(rates, _LOAD * 1.44, pair_us)
-    given.write(folder)
-    out = folder / "join_auto"
-    text = deployment(folder, out, "auto", "load")
-    joined = _watch(live, folder, "join_auto", text, out, False, say)
-    changes = degrees(JoinSpread(None, GROUPS), joined.seen.moves)
-    found = []
-    for second, rate in enumerate(rates):
-        at_s = joined.began_s + second
-        parts = [degree for since_s, degree in changes if since_s <= at_s][-1]
-        found.append({"second": second, "rate_per_s": rate, "parts": parts})
-    return records("live-join-degree", found)
-
-
 def moves_of_groups(moves: Iterable[MoveAnswer]) -> list[MoveAnswer]:
     """Those that are done, in the order in which they were."""
     done = [move for move in moves if "groups" in move.numbers and move.state == "done"]
     return sorted(done, key=lambda move: move.ended_s or 0.0)
-
-
-def degrees(spread: JoinSpread, moves: Iterable[MoveAnswer]) -> list[tuple[float, int]]:
-    """Since when a join had how many parts with groups."""
-    owners = list(first_owners(spread))
-    found = [(0.0, len(set(owners)))]
-    for move in moves_of_groups(moves):
-        for group in move.numbers["groups"]:
-            owners[group] = move.numbers["part"]
-        found.append((move.ended_s or 0.0, len(set(owners))))
-    return found
 
 
 def _findings(table: ResultTable) -> list[Row]:
@@ -260,18 +224,6 @@ def _ratio(
     return within(quantity, None, round(ratio, 3), low=1.0)
 
 
-def _degree_findings(table: ResultTable) -> list[Row]:
-    before, after = _PHASES[0][1], _PHASES[0][1] + _PHASES[1][1]
-    parts = [int(value) for value in table.column("parts") if isinstance(value, int)]
-    low, high, again = min(parts[:before]), max(parts[before:after]), min(parts[after:])
-    return [
-        within("parts with groups, most at the high rate less least before", None, high - low,
-               low=1, note="a part is added when the rate rises"),
-        within("parts with groups, most at the high rate less least after", None, high - again,
-               low=1, note="and released when it falls"),
-    ]  # fmt: skip
-
-
 def _drawn() -> Figure:
     return Figure(
         "live-join", "live-join", "case", "latency_p99_s", kind="dots", log_y=True,
@@ -280,22 +232,12 @@ def _drawn() -> Figure:
     )  # fmt: skip
 
 
-def _degrees_drawn() -> Figure:
-    return Figure(
-        "live-join-degree", "live-join-degree", "second", "parts",
-        title="Parts with groups while the rate rises and falls", x_label="s",
-        y_label="parts with groups",
-    )  # fmt: skip
-
-
 def _setup(given: JoinInput, load: float, pair_us: float) -> str:
-    phases: Sequence[str] = [f"{rate:,}/s for {seconds} s" for rate, seconds in _PHASES]
     return (
         "Nodes of one core on one machine, the one with the hot group stopped for "
         f"{_BRAKED_SHARE:.0%} of every {PERIOD_S:g} s. Two streams of {given.rates_per_s[0]:,} "
         f"rows a second for {given.seconds} s, joined within {WINDOW_S} s if they are near each "
         f"other; {HOT_SHARE:.0%} of the rows are of one group of {GROUPS}. A pair that meets takes "
         f"{pair_us:.3f} us here, and there are so many that all take {load:g} cores. Parts are "
-        f"compared every {EVERY_S} s; figures are of the second half. The rate that rises and "
-        f"falls: {', '.join(phases)}."
+        f"compared every {EVERY_S} s; figures are of the second half."
     )

@@ -31,6 +31,7 @@ STUDIES: Mapping[str, str] = {
     "live-bursts": "bursts, in turn and as recorded, on real nodes with and without balancing",
     "live-tree": "meters that report more often for an hour, on a real tree that negotiates or not",
     "live-join": "a join in parts on real nodes, one slowed, one group hot, and who moves groups",
+    "live-join-rates": "a join on real nodes whose rate rises and falls, and how many parts it has",
     "prediction": "runs on real nodes as the simulator predicted them",
     "power": "what devices spend when operators are shipped to them, against power, cost, size",
     "traffic": "plans at work on real nodes, at rates that grow to overload",
