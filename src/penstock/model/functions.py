@@ -13,6 +13,7 @@ from penstock.model.types import DataType, common_type
 
 B, N, L, D = DataType.BOOLEAN, DataType.INT, DataType.BIGINT, DataType.DOUBLE
 S, T, DATE, INTERVAL = DataType.STRING, DataType.TIMESTAMP, DataType.DATE, DataType.INTERVAL
+_COMPARED = "two values of one type"
 
 FIRST_SECOND, AFTER_LAST_SECOND = -62_135_596_800, 253_402_300_800
 """The years 1 to 9999, in seconds since 1970."""
@@ -48,8 +49,12 @@ def result_type(function: str, types: Types) -> DataType:
     """The type ``function`` gives for arguments of ``types``; raises where they do not fit."""
     result = FUNCTIONS[function].check(types)
     if result is None:
-        given = listed(str(type_) for type_ in types)
-        raise InputError(f"{function} takes {FUNCTIONS[function].takes}; it got {given}")
+        known, given = FUNCTIONS[function], listed(str(type_) for type_ in types)
+        convert = f"Convert one of them, for example by CAST(… AS {types[0]})."
+        raise InputError(
+            f"{function} takes {known.takes}; it got {given}",
+            hint=convert if known.takes == _COMPARED and len(types) == 2 else "",
+        )
     return result
 
 
@@ -230,7 +235,7 @@ FUNCTIONS: Mapping[str, Function] = dict(
         _operator("negate", _negation, "a number or an interval", _minus, _prefix("-")),
         # Comparison and logic.
         *(
-            _operator(symbol, _comparison, "two values of one type")
+            _operator(symbol, _comparison, _COMPARED)
             for symbol in ("=", "<>", "<", "<=", ">", ">=", "<=>")
         ),
         _operator("and", _fixed(B, B, B), "two conditions"),
