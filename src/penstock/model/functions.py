@@ -49,12 +49,11 @@ def result_type(function: str, types: Types) -> DataType:
     """The type ``function`` gives for arguments of ``types``; raises where they do not fit."""
     result = FUNCTIONS[function].check(types)
     if result is None:
-        known, given = FUNCTIONS[function], listed(str(type_) for type_ in types)
-        convert = f"Convert one of them, for example by CAST(… AS {types[0]})."
-        raise InputError(
-            f"{function} takes {known.takes}; it got {given}",
-            hint=convert if known.takes == _COMPARED and len(types) == 2 else "",
-        )
+        takes, given = FUNCTIONS[function].takes, listed(str(type_) for type_ in types)
+        hint = ""
+        if takes == _COMPARED and len(types) == 2:
+            hint = f"Convert one of them, for example by CAST(… AS {types[0]})."
+        raise InputError(f"{function} takes {takes}; it got {given}", hint=hint)
     return result
 
 

@@ -207,6 +207,17 @@ def test_what_left_the_window_is_not_read() -> None:
     assert sorted(read) == [17, 18, 19]
 
 
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_a_row_on_the_edge_of_the_window_is_kept_for_one_on_the_watermark(side: str) -> None:
+    """A later row may be as old as the watermark, and both ends of a window count."""
+    terms = terms_of((INT,), TimeBound(-10, 10))
+    old, young = [[(10, 1, 0)], []], [[(30, 1, 0)], [(20, 1, 1)]]
+    if side == "left":
+        assert kernel_rows(terms, old, young, 10) == {(0, 1): 1}
+    else:
+        assert kernel_rows(terms, young, old, 10) == {(1, 0): 1}
+
+
 def test_offsets_never_go_back() -> None:
     terms = terms_of((INT,), TimeBound(0, 1))
     side = MemoryBatches("s", [], "l_ts")
