@@ -228,7 +228,16 @@ def test_rule(function: str, types: list[DataType], result: DataType | None) -> 
     with pytest.raises(InputError) as caught:
         result_type(function, types)
     given = ", ".join(map(str, types))
-    assert str(caught.value) == f"{function} takes {FUNCTIONS[function].takes}; it got {given}"
+    assert caught.value.what == f"{function} takes {FUNCTIONS[function].takes}; it got {given}"
+
+
+def test_what_cannot_be_compared_can_be_converted() -> None:
+    with pytest.raises(InputError) as caught:
+        result_type("=", [DataType.STRING, DataType.BIGINT])
+    assert caught.value.hint == "Convert one of them, for example by CAST(… AS string)."
+    with pytest.raises(InputError) as caught:
+        result_type("<", [DataType.INTERVAL, DataType.BIGINT])
+    assert caught.value.hint == ""
 
 
 def test_every_function_has_a_rule_that_fits_and_one_that_does_not() -> None:

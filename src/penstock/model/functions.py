@@ -51,7 +51,7 @@ def result_type(function: str, types: Types) -> DataType:
     if result is None:
         takes, given = FUNCTIONS[function].takes, listed(str(type_) for type_ in types)
         hint = ""
-        if takes == _COMPARED and len(types) == 2:
+        if takes == _COMPARED and len(types) == 2 and types[0].is_storable:
             hint = f"Convert one of them, for example by CAST(… AS {types[0]})."
         raise InputError(f"{function} takes {takes}; it got {given}", hint=hint)
     return result
