@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from control.made_up import submission
 from control.toys import TroubledCatalog
 from penstock import __version__
-from penstock.control.answer_models import FragmentAnswer, SetAsideAnswer, plain
+from penstock.control.answer_models import FragmentAnswer, SetAsideAnswer
 from penstock.control.answers import (
     fragments_answer,
     metrics_of,
@@ -23,6 +23,7 @@ from penstock.control.answers import (
     queries_answer,
     system_answer,
 )
+from penstock.control.api_model import plain
 from penstock.control.catalog import Catalog
 from penstock.control.metrics import FRAGMENT_NUMBERS
 from penstock.control.records import NodeRecord, UnitRecord

@@ -13,7 +13,8 @@ import httpx
 import pyarrow as pa
 import pytest
 
-from penstock.control.answer_models import BalanceAnswer, MoveAnswer, SystemAnswer, plain
+from penstock.control.answer_models import BalanceAnswer, MoveAnswer, SystemAnswer
+from penstock.control.api_model import plain
 from penstock.control.client import Client, await_that
 from penstock.control.home import Address, Home
 from penstock.control.records import MoveRecord

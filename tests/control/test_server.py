@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from control.made_up import AMI
-from penstock.control.answer_models import plain
+from penstock.control.api_model import plain
 from penstock.control.client import Client
 from penstock.control.home import Home
 from penstock.control.launch import is_up

@@ -124,7 +124,7 @@ def _system_of(file: Path, home: Path | None) -> Client | None:
 
 def _explain_running(client: Client, name: str, format: Format) -> None:
     from penstock.cli.sharing_text import graph_lines
-    from penstock.control.answer_models import plain
+    from penstock.control.api_model import plain
 
     graph = client.graph(name)
     if format is Format.JSON:
@@ -168,7 +168,7 @@ def _check_parts(deployment: Deployment, file: Path) -> None:
 
 def _explain_move(what: Path, number: int, format: Format, home: Path | None) -> None:
     from penstock.cli.explaining_move import move_text
-    from penstock.control.answer_models import plain
+    from penstock.control.api_model import plain
 
     if what != Path("move"):
         raise UsageError(

@@ -30,14 +30,14 @@ def say(text: str) -> None:
 
 def print_json(answer: object) -> None:
     """An answer as scripts read it."""
-    from penstock.control.answer_models import plain
+    from penstock.control.api_model import plain
 
     print(json_text.dumps(plain(answer), indent=2), flush=True)
 
 
 def print_json_line(answer: object) -> None:
     """The same in one line, where more will follow."""
-    from penstock.control.answer_models import plain
+    from penstock.control.api_model import plain
 
     print(json_text.dumps(plain(answer)), flush=True)
 

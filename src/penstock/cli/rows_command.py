@@ -55,7 +55,7 @@ def rows(
     json: Annotated[bool, typer.Option("--json", help="Print a JSON object a row.")] = False,
 ) -> None:
     """Show the rows of a query or a stream that the system still keeps, oldest first."""
-    from penstock.control.answer_models import plain
+    from penstock.control.api_model import plain
     from penstock.model.durations import duration_us
 
     since_s = None if since is None else time.time() - duration_us(since) / 1e6

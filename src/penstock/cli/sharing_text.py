@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from penstock.control.answer_models import (
+    from penstock.control.answer_models import SubmittedAnswer
+    from penstock.control.sharing_models import (
         AdmissionAnswer,
         GraphAnswer,
         GraphPartAnswer,
         SharedAnswer,
         SharingAnswer,
-        SubmittedAnswer,
         TouchedAnswer,
     )
 

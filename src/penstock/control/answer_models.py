@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
-from pydantic_core import to_jsonable_python
+from pydantic import ConfigDict, Field
 
+from penstock.control.api_model import ApiModel
 from penstock.control.records import (
     BalanceSetter,
     Mover,
@@ -18,6 +18,7 @@ from penstock.control.records import (
     SubmissionKind,
     UnitKind,
 )
+from penstock.control.sharing_models import AdmissionAnswer, SharingAnswer
 from penstock.model.beginnings import StartKind
 from penstock.model.measurements import FragmentStatus, UnitSample
 
@@ -37,14 +38,6 @@ ShownState = Literal[
     "unreadable",
 ]
 """What a fragment, an intake or a submission is said to be."""
-
-
-class ApiModel(BaseModel):
-    """Something that is sent: never changed, and no matter if there is more than is known here."""
-
-    model_config = ConfigDict(
-        frozen=True, validate_by_name=True, validate_by_alias=True, serialize_by_alias=True
-    )
 
 
 class SubmitRequest(ApiModel):
@@ -136,7 +129,7 @@ class QueryAnswer(ApiModel):
     begins: list[BeginAnswer]
     nodes: list[str]
     state: ShownState
-    kept_for: list[str] = []
+    kept_for: list[str] = Field(default_factory=list)
     projected_s: float | None = None
     measured_s: float | None = None
 
@@ -291,7 +284,7 @@ class SetAsideAnswer(ApiModel):
 
     stream: str
     rows: dict[str, int]
-    reasons: dict[str, str] = {}
+    reasons: dict[str, str] = Field(default_factory=dict)
     folder: str = ""
     nothing_read: bool
     text: str
@@ -348,92 +341,6 @@ class VersionAnswer(ApiModel):
     version: str
 
 
-class SharedAnswer(ApiModel):
-    """A stream that a query reads of others: whose it is, and who else uses it.
-
-    One that is ``tapped`` lies inside the fragment that computes it.
-    """
-
-    stream: str
-    source: str
-    fragment: str
-    submission: str
-    used_by: list[str]
-    tapped: bool
-    signature: str
-
-
-class SharingAnswer(ApiModel):
-    """What a submission shares: streams of others, and which of its operators that saves.
-
-    ``notes`` say what runs already and is not shared all the same.
-    """
-
-    shared: list[SharedAnswer]
-    operators: int
-    saved: list[str]
-    notes: list[str]
-
-
-class GraphPartAnswer(ApiModel):
-    """A fragment or an intake behind a query: whose it is, where it runs, what it does and reads.
-
-    ``taps`` are streams inside it that others share, ``shared`` those that it reads instead of
-    computing them.
-    """
-
-    fragment: str
-    submission: str
-    node: str | None
-    operators: list[str]
-    reads: list[str]
-    shared: list[str]
-    taps: list[str]
-
-
-class GraphAnswer(ApiModel):
-    """What a submission computes itself, what it reads of whom, and what was projected of it.
-
-    ``measured_s`` is how old its results have been at most, by the 99th percentile.
-    """
-
-    name: str
-    own: list[GraphPartAnswer]
-    others: list[GraphPartAnswer]
-    sharing: SharingAnswer
-    projected_s: float | None
-    measured_s: float | None
-    limit_s: float | None
-
-
-class TouchedAnswer(ApiModel):
-    """A query on a node that gets more to do: its latency as measured and as projected."""
-
-    query: str
-    before_s: float
-    after_s: float | None
-    limit_s: float | None
-
-
-class AdmissionAnswer(ApiModel):
-    """What a submission was projected to come to when it was decided.
-
-    ``places`` are the nodes of its fragments, ``loads`` the shares of nodes in use afterwards on
-    average and ``peaks`` in bursts, ``why`` why it does not fit, ``help`` what would let it. Times
-    that have no end or are not known are null.
-    """
-
-    fits: bool
-    projected_s: float | None
-    limit_s: float | None
-    places: dict[str, str]
-    others: list[TouchedAnswer]
-    loads: dict[str, float]
-    peaks: dict[str, float]
-    why: list[str]
-    help: list[str]
-
-
 class SubmittedAnswer(ApiModel):
     """What a submission came to; streams that are ``unread`` run once something reads them.
 
@@ -449,7 +356,7 @@ class SubmittedAnswer(ApiModel):
     sharing: SharingAnswer | None = None
     admission: AdmissionAnswer | None = None
     dry_run: bool = False
-    warnings: list[str] = []
+    warnings: list[str] = Field(default_factory=list)
 
 
 class DroppedAnswer(ApiModel):
@@ -482,91 +389,3 @@ class KeptAnswer(ApiModel):
 
 class DoneAnswer(ApiModel):
     """It was done; there is nothing else to say."""
-
-
-def plain(answer: object) -> Any:
-    """An answer, or a list of them, as JSON has it: the form that scripts see.
-
-    >>> plain([DroppedAnswer(name="ami")])
-    [{'name': 'ami'}]
-    """
-    if isinstance(answer, list):
-        return [plain(item) for item in answer]
-    if isinstance(answer, BaseModel):
-        return answer.model_dump(mode="json", exclude_unset=True)
-    return to_jsonable_python(answer)
-
-
-class BroadcastQueryAnswer(ApiModel):
-    """A query on the air: how many operators stay on the server, what is shipped, who listens."""
-
-    cut: int
-    operators: int
-    plan: int
-    stream: str
-    ships: list[str]
-    listeners: int
-    next: int
-    rows: int
-    bytes: int
-    ended: bool
-    switches: bool
-
-
-class StepAnswer(ApiModel):
-    """A shipped operator on a device: rows in and out, seconds of processor time."""
-
-    name: str
-    rows_in: int
-    rows_out: int
-    seconds: float
-
-
-class DeviceAnswer(ApiModel):
-    """A device that listens, or did, as it reports itself: counts since it was first started.
-
-    ``gaps`` are the stretches of event time that it did not hear, ``touched_windows`` the windows
-    that lack rows by that, by aggregate. What it has not told yet is zero, or null.
-    """
-
-    device: str
-    query: str
-    listening: bool
-    plan: int = 0
-    next: int | None = None
-    cycles: int = 0
-    missed_cycles: int = 0
-    lost_results: int = 0
-    unreadable: int = 0
-    tuned_bytes: int = 0
-    slept_bytes: int = 0
-    garbage_bytes: int = 0
-    replayed_packets: int = 0
-    power_ups: int = 0
-    rows_in: int = 0
-    rows_out: int = 0
-    running_s: FiniteFloat | None = None
-    tuned_s: FiniteFloat | None = None
-    processed_s: FiniteFloat = 0.0
-    energy_j: FiniteFloat | None = None
-    battery_s: FiniteFloat | None = None
-    gaps: list[str] = []
-    touched_windows: dict[str, list[tuple[str, str]]] = {}
-    steps: list[StepAnswer] = []
-
-
-class StationAnswer(ApiModel):
-    """A broadcast: where it is heard, how long a cycle is on the air, and who listens or did."""
-
-    deployment: str
-    pid: int
-    port: int
-    broadcast: int
-    cycle: int
-    organisation: str
-    open: bool
-    airtime_s: float
-    cycle_s: float
-    overloaded: bool
-    queries: dict[str, BroadcastQueryAnswer]
-    devices: list[DeviceAnswer]

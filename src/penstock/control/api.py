@@ -26,7 +26,6 @@ from penstock.control.answer_models import (
     DroppedAnswer,
     FragmentAnswer,
     FragmentMove,
-    GraphAnswer,
     JoinAnswer,
     KeptAnswer,
     LetterAnswer,
@@ -38,7 +37,6 @@ from penstock.control.answer_models import (
     Refusal,
     RowsAnswer,
     SetAsideAnswer,
-    StationAnswer,
     SubmitRequest,
     SubmittedAnswer,
     SystemAnswer,
@@ -54,6 +52,7 @@ from penstock.control.answers import (
     queries_answer,
     system_answer,
 )
+from penstock.control.broadcast_models import StationAnswer
 from penstock.control.broadcasting import devices_answer
 from penstock.control.catalog import Catalog
 from penstock.control.controller import Controller
@@ -65,6 +64,7 @@ from penstock.control.records import EventRecord
 from penstock.control.refusals import REFUSALS, REFUSED_TEXTS
 from penstock.control.results import read_results
 from penstock.control.sharing_answers import admission_answer
+from penstock.control.sharing_models import GraphAnswer
 from penstock.control.system import System
 from penstock.control.system_balance import balance_answer, set_balance
 from penstock.control.view_api import add_view

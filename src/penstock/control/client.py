@@ -17,7 +17,6 @@ from penstock.control.answer_models import (
     DroppedAnswer,
     FragmentAnswer,
     FragmentMove,
-    GraphAnswer,
     JoinAnswer,
     KeptAnswer,
     LetterAnswer,
@@ -29,15 +28,16 @@ from penstock.control.answer_models import (
     QueryAnswer,
     Refusal,
     RowsAnswer,
-    StationAnswer,
     SubmitRequest,
     SubmittedAnswer,
     SystemAnswer,
     VersionAnswer,
-    plain,
 )
+from penstock.control.api_model import plain
+from penstock.control.broadcast_models import StationAnswer
 from penstock.control.home import Home
 from penstock.control.records import UNREADABLE, EventRecord, SubmissionKind
+from penstock.control.sharing_models import GraphAnswer
 from penstock.errors import InputError, PenstockError, RunError, UnreachableError, UsageError
 from penstock.model.beginnings import StartKind
 

@@ -15,11 +15,7 @@ from pathlib import Path
 from penstock.channels.channel import Channel
 from penstock.channels.ingest.again import check_rereadable
 from penstock.channels.layout import StateLayout
-from penstock.control.answer_models import (
-    GraphAnswer,
-    SharingAnswer,
-    SubmitRequest,
-)
+from penstock.control.answer_models import SubmitRequest
 from penstock.control.answers import queries_answer
 from penstock.control.beginning import decide_beginnings, newest, oldest
 from penstock.control.catalog import Catalog
@@ -41,6 +37,7 @@ from penstock.control.records import (
     UnitRecord,
 )
 from penstock.control.sharing_answers import graph_parts, kept_for, sharing_answer
+from penstock.control.sharing_models import GraphAnswer, SharingAnswer
 from penstock.control.spreading import whole_fragments
 from penstock.control.system import System, Unit, extend, understand
 from penstock.control.system_balance import balance_of_file, tell_of_file

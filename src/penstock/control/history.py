@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from penstock.control.answer_models import ApiModel
+from penstock.control.api_model import ApiModel
 from penstock.control.catalog import Catalog
 
 

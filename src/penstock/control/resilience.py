@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
-from penstock.control.answer_models import ApiModel
+from penstock.control.api_model import ApiModel
 from penstock.control.records import NodeRecord
 from penstock.control.spreading import whole_fragments
 from penstock.control.system import System

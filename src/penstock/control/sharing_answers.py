@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from math import isfinite
 
-from penstock.control.answer_models import (
+from penstock.control.examining import Proposal, why
+from penstock.control.records import Submission
+from penstock.control.sharing_models import (
     AdmissionAnswer,
     GraphPartAnswer,
     SharedAnswer,
     SharingAnswer,
     TouchedAnswer,
 )
-from penstock.control.examining import Proposal, why
-from penstock.control.records import Submission
 from penstock.control.system import System, Unit
 from penstock.model.sharing import SharedStream
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from penstock.control.answer_models import ApiModel
+from penstock.control.api_model import ApiModel
 
 Answer = Mapping[str, Any]
 TroubleKind = Literal[

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from penstock.control.answer_models import (
-    ApiModel,
     FragmentAnswer,
     MoveAnswer,
     NodeAnswer,
     QueryAnswer,
     SetAsideAnswer,
-    plain,
 )
 from penstock.control.answers import system_answer
+from penstock.control.api_model import ApiModel, plain
 from penstock.control.catalog import Catalog
 from penstock.control.controller import Controller
 from penstock.control.records import EventRecord
