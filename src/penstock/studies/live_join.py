@@ -76,7 +76,7 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
 
 
 @dataclass(frozen=True)
-class JoinRun:
+class WatchedRun:
     """A run that was watched: ``began_s`` is when the first rows came in."""
 
     seen: Watched
@@ -86,7 +86,7 @@ class JoinRun:
 
 def watch_join(
     live: LiveSystem, name: str, text: str, out: Path, braking: bool, say: Say
-) -> JoinRun:
+) -> WatchedRun:
     """Runs a join to its end; ``braking`` says whether the node of its first part is slowed."""
     began_s = [0.0]
     with ExitStack() as brakes:
@@ -103,7 +103,7 @@ def watch_join(
                 brakes.enter_context(braked(pid, _BRAKED_SHARE))
 
         seen = live.watch(name, text, [QUERY], None, say, arrange)
-    return JoinRun(seen, began_s[0], out)
+    return WatchedRun(seen, began_s[0], out)
 
 
 def _compared(
@@ -125,7 +125,7 @@ def _compared(
     }
 
 
-def _figures_of(joined: JoinRun, seconds: int, rows: int) -> dict[str, Value]:
+def _figures_of(joined: WatchedRun, seconds: int, rows: int) -> dict[str, Value]:
     """What counts from half of the time on: by then groups have had time to move."""
     half_s, end_s = joined.began_s + seconds / 2, joined.began_s + seconds
     late = [batch for batch in joined.seen.delivered if batch.at_s >= half_s]
