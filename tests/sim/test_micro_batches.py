@@ -207,3 +207,18 @@ def test_what_is_remembered_makes_a_move_longer(keeps_s: float, rate_per_s: floa
     assert found.suspend([0]) == MEASURED_PAUSES.duration_s(1, round(found.rows_kept(0)))
     found.resume(0, 0)
     assert found.rows_kept(0) > 0 or keeps_s < 2
+
+
+def test_a_batch_counts_in_the_seconds_that_it_takes() -> None:
+    """One of 2.5 s every 5 s: no second has more than a second of it, and none of it is lost."""
+    made = network(fragment("f", 2.5, 0.0, round_s=5.0), cpu=1.0)
+    batches = MicroBatches(made, EvenRows([1.0]), [0], 1, {"f": BatchWork(5.0)})
+    used, busy = [], []
+    for second in range(1, 101):
+        batches.advance(float(second))
+        statistics = batches.statistics()
+        used.append(float(statistics.utilisation[0]))
+        busy.append(float(statistics.busy[0]))
+    assert max(used) == pytest.approx(1.0) and used == pytest.approx(busy)
+    assert sum(used) == pytest.approx(50.0, abs=2.5)
+    assert sum(0.01 < share < 0.99 for share in used) >= 30

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
+from penstock.balance.hierarchy.settings import HierarchySettings, Utilisation
+from penstock.balance.hierarchy.written import HIERARCHY
 from penstock.balance.policies import policy_called
 from penstock.balance.settings import BalanceSettings
 from penstock.errors import InputError, UsageError, listed, suggestion
@@ -25,21 +27,27 @@ from penstock.load.costs import measured_costs
 from penstock.load.problem import Problem, placement_problem
 from penstock.model.abstract import AbstractNetwork, AbstractNode
 from penstock.model.network import Deployment, NodeSpec
+from penstock.model.node_tree import tree_of
 from penstock.place.fragments import fragments_by_unit
 from penstock.place.fuse import fuse
+from penstock.place.in_tree import InTree
 from penstock.place.registry import GROUP, strategies, strategy_called
 from penstock.place.rhythm import SHORTEST_US, counted_rounds_s, round_us
 from penstock.place.strategy import check_assignment
+from penstock.place.tree_placing import TreeWiring
 from penstock.sim.arrivals import Alternating, Arrivals, OnOff, Recorded, Steady, self_similar
 from penstock.sim.balancing import BalancedSystem, Balancing, SimulatedNodes
 from penstock.sim.micro_batches import MicroBatches
+from penstock.sim.negotiating import NegotiatedSystem, wiring_of
 from penstock.sim.physics import Physics
 from penstock.sim.row_feeds import ArrivingRows
 from penstock.sim.simulation import Simulation
+from penstock.sim.tree_run import TreeFigures
 
 ARRIVALS = ("poisson", "periodic", "alternating", "on-off", "self-similar")
 DEFAULT_PLACEMENT = "rod"
 _STEPS = 100
+_ONLY_CPU = "utilisation by {} is not simulated: nodes look at their processor time"
 
 
 @dataclass(frozen=True)
@@ -65,7 +73,8 @@ class SimulationSubject:
     """What a file asks to be simulated.
 
     ``planned`` is what planners are told about it, and ``units`` are the operators of ``network``
-    in each of their units. ``work`` says how the fragments of a deployment work, batch by batch.
+    in each of their units. ``work`` says how the fragments of a deployment work, batch by batch. If
+    its nodes form a ``tree``, they balance themselves as ``hierarchy`` says.
     """
 
     network: AbstractNetwork
@@ -75,6 +84,8 @@ class SimulationSubject:
     planned: Problem
     units: tuple[tuple[str, ...], ...]
     work: Mapping[str, BatchWork] | None = None
+    tree: TreeWiring | None = None
+    hierarchy: HierarchySettings = field(default_factory=HierarchySettings)
 
     @property
     def policy(self) -> str:
@@ -83,28 +94,82 @@ class SimulationSubject:
 
 @dataclass(frozen=True)
 class Simulated:
-    """A simulation that has ended."""
+    """A simulation that has ended; that of a tree also ``without`` negotiations."""
 
     request: SimulationRequest
     subject: SimulationSubject
-    system: BalancedSystem
+    system: BalancedSystem | NegotiatedSystem
     took_s: float
+    without: TreeFigures | None = None
 
 
 def simulate_file(request: SimulationRequest, progress: Callable[[float], None]) -> Simulated:
     """Runs what was asked for; ``progress`` is told the share that is done."""
     subject = subject_of(request)
-    policy_called(subject.policy)
+    _check_policy(subject, request)
     arrivals = arrivals_of(subject.network, request)
     start = _placed(subject, request.seed)
-    system = BalancedSystem(
-        _nodes_at_work(subject, arrivals, start, request), subject.balancing, request.seed
-    )
+
+    def nodes_at_work() -> SimulatedNodes:
+        return _nodes_at_work(subject, arrivals, start, request)
+
     began = time.perf_counter()
+    if subject.tree is not None:
+        system, without = _simulate_tree(subject, subject.tree, nodes_at_work, request, progress)
+        return Simulated(request, subject, system, time.perf_counter() - began, without)
+    balanced = BalancedSystem(nodes_at_work(), subject.balancing, request.seed)
+    _let_run(balanced, request.length_s, progress)
+    return Simulated(request, subject, balanced, time.perf_counter() - began)
+
+
+def _check_policy(subject: SimulationSubject, request: SimulationRequest) -> None:
+    """Raises if nobody knows the policy, or if it is not for such nodes."""
+    policy = subject.policy
+    if subject.tree is None:
+        if policy == HIERARCHY:
+            raise UsageError(
+                f"the policy {HIERARCHY} is for nodes that form a tree",
+                hint="Give nodes a parent: in the file, and leave out --nodes.",
+            )
+        policy_called(policy)
+    elif policy not in (HIERARCHY, "off"):
+        raise UsageError(
+            f"the policy {policy} does not know that nodes form a tree",
+            hint=f"Write --balance {HIERARCHY}, or off.",
+        )
+    elif request.suggest:
+        raise UsageError("nodes that negotiate suggest nothing", hint="Leave out --suggest.")
+
+
+def _simulate_tree(
+    subject: SimulationSubject,
+    tree: TreeWiring,
+    nodes_at_work: Callable[[], SimulatedNodes],
+    request: SimulationRequest,
+    progress: Callable[[float], None],
+) -> tuple[NegotiatedSystem, TreeFigures]:
+    """A tree as it is asked for, and what becomes of it without negotiations."""
+
+    def system(is_negotiating: bool) -> NegotiatedSystem:
+        settings, seed = subject.hierarchy, request.seed
+        return NegotiatedSystem(nodes_at_work(), tree, settings, seed, is_negotiating)
+
+    without = system(is_negotiating=False)
+    if subject.policy != HIERARCHY:
+        _let_run(without, request.length_s, progress)
+        return without, without.figures()
+    _let_run(without, request.length_s, lambda share: progress(share / 2))
+    found = system(is_negotiating=True)
+    _let_run(found, request.length_s, lambda share: progress(0.5 + share / 2))
+    return found, without.figures()
+
+
+def _let_run(
+    system: BalancedSystem | NegotiatedSystem, length_s: float, progress: Callable[[float], None]
+) -> None:
     for step in range(1, _STEPS + 1):
-        system.advance(request.length_s * step / _STEPS)
+        system.advance(length_s * step / _STEPS)
         progress(step / _STEPS)
-    return Simulated(request, subject, system, time.perf_counter() - began)
 
 
 def _nodes_at_work(
@@ -156,16 +221,33 @@ def _deployed(deployment: Deployment, request: SimulationRequest) -> SimulationS
         for unit in fragments_by_unit(problem, fragments)
     )
     notes = (*unmeasured_kinds(fragments, costs), *unmeasured_batches(fragments, costs, light))
+    balance, hierarchy = _balance(deployment)
+    if hierarchy is not None and hierarchy.utilisation is not Utilisation.CPU:
+        notes = (*notes, _ONLY_CPU.format(hierarchy.utilisation))
     found = _subject(
-        simulated.network,
-        request,
-        deployment.placement,
-        _balancing(deployment),
-        notes,
-        problem,
-        units,
+        simulated.network, request, deployment.placement, balance, notes, problem, units
     )
-    return replace(found, work=simulated.work)
+    parents = {} if request.nodes is not None else {node.name: node.parent for node in nodes}
+    return replace(
+        found,
+        work=simulated.work,
+        tree=_wiring(deployment, simulated.network, parents),
+        hierarchy=hierarchy or HierarchySettings(utilisation=Utilisation.CPU),
+    )
+
+
+def _wiring(
+    deployment: Deployment, simulated: AbstractNetwork, parents: Mapping[str, str | None]
+) -> TreeWiring | None:
+    """What flows where in the tree of a deployment's nodes; None where they form none."""
+    tree = tree_of(parents)
+    if tree is None:
+        return None
+    return wiring_of(
+        simulated,
+        tree,
+        {stream.name: stream.on or tree.root for stream in deployment.network.streams},
+    )
 
 
 def _check_physics(given: Physics) -> None:
@@ -180,17 +262,14 @@ def _check_physics(given: Physics) -> None:
             )
 
 
-def _balancing(deployment: Deployment) -> Balancing:
-    """As a running system would balance it, if the file says so."""
+def _balance(deployment: Deployment) -> tuple[Balancing, HierarchySettings | None]:
+    """As a running system would be balanced, if the file says so."""
     if not deployment.balance:
-        return Balancing()
+        return Balancing(), None
     written = BalanceSettings.checked(deployment.balance)
     if written.tree is not None:
-        raise InputError(
-            "a deployment balanced by hierarchy cannot be simulated",
-            hint="Simulate a tree file, as examples/tree/tree.yaml, with --balance hierarchy.",
-        )
-    return Balancing(
+        return Balancing(HIERARCHY), written.tree.protocol
+    balancing = Balancing(
         written.policy,
         written.every_s,
         written.samples * written.sample_s,
@@ -201,6 +280,7 @@ def _balancing(deployment: Deployment) -> Balancing:
         scope=written.scope,
         own=written.own,
     )
+    return balancing, None
 
 
 def _subject(
@@ -234,6 +314,9 @@ def _placed(subject: SimulationSubject, seed: int) -> Ints:
     """Where every operator starts."""
     network, problem = subject.network, subject.planned
     strategy = strategy_called(subject.placement, strategies(entry_points(group=GROUP)))()
+    if subject.tree is not None:
+        pinned = {operator.name: operator.node for operator in network.operators if operator.node}
+        strategy = InTree(strategy, subject.tree, subject.units, pinned)
     units = strategy.place(problem, np.random.default_rng(seed))
     units = check_assignment(problem, units, subject.placement)
     node_of = {

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from penstock.app.simulating import Simulated
     from penstock.balance.plan import PlannedMove
     from penstock.model.tree_network import TreeNetwork
+    from penstock.sim.balancing import BalancedSystem
 
 SIMULATE_EXAMPLES = """\
 [bold]Examples[/bold]
@@ -132,13 +133,22 @@ def simulate(
     )
     found = simulate_file(request, _progress)
     if figure is not None:
-        from penstock.cli.simulation_figure import draw_simulation
-
-        draw_simulation(found, figure)
+        _draw(found, figure)
     if json:
         typer.echo(json_text.dumps(simulation_record(found), indent=2))
     else:
         typer.echo("\n".join(simulation_lines(found)))
+
+
+def _draw(found: Simulated, path: Path) -> None:
+    from penstock.cli.simulation_figure import draw_simulation
+    from penstock.cli.tree_simulating import draw_tree
+    from penstock.sim.negotiating import NegotiatedSystem
+
+    if isinstance(found.system, NegotiatedSystem) and found.without is not None:
+        draw_tree(found.subject.policy, found.system.figures(), found.without, path)
+    else:
+        draw_simulation(found, path)
 
 
 def _simulate_tree(
@@ -154,7 +164,7 @@ def _simulate_tree(
 
     found = simulate_tree(tree, policy, length_s, growth, seed)
     if figure is not None:
-        draw_tree(found, figure)
+        draw_tree(policy, found.found, found.without, figure)
     typer.echo(
         json_text.dumps(tree_record(found), indent=2) if json else "\n".join(tree_lines(found))
     )
@@ -231,7 +241,7 @@ def simulation_record(found: Simulated) -> dict[str, object]:
         },
         "fragments": _fragment_records(found),
         "moved_load": system.moved_load,
-        "moves": [_move_record(found, move) for plan in system.plans for move in plan.moves],
+        **_moves_record(found),
         "notes": list(found.subject.notes),
     }
 
@@ -245,10 +255,25 @@ def known(value: float) -> float | None:
     return None if value != value else value
 
 
-def _move_record(found: Simulated, move: PlannedMove) -> dict[str, object]:
-    nodes = found.system.simulation.network.nodes
+def _moves_record(found: Simulated) -> dict[str, object]:
+    """What was moved, by plans or by agreements of neighbours; of a tree its load over time too."""
+    from penstock.cli.tree_simulating import figures_record, transfer_record
+    from penstock.sim.negotiating import NegotiatedSystem
+
+    system = found.system
+    if not isinstance(system, NegotiatedSystem):
+        return {
+            "moves": [_move_record(system, move) for plan in system.plans for move in plan.moves]
+        }
+    assert found.without is not None
+    figures = figures_record(system.figures(), found.without, found.request.length_s)
+    return {"transfers": [transfer_record(made) for made in system.transfers], **figures}
+
+
+def _move_record(system: BalancedSystem, move: PlannedMove) -> dict[str, object]:
+    nodes = system.simulation.network.nodes
     return {
-        "operator": found.system.units[move.operator],
+        "operator": system.units[move.operator],
         "from": nodes[move.source].name,
         "to": nodes[move.target].name,
         "load": move.load,
@@ -294,9 +319,10 @@ def simulation_lines(found: Simulated) -> list[str]:
     per_s = simulation.events / found.took_s if found.took_s else 0.0
     is_batched = found.subject.work is not None
     what, waits = ("fragments", "rows") if is_batched else ("operators", "tuples")
+    where = "a tree of " if found.subject.tree is not None else ""
     results = f"{count(latencies.count)}{' batches' if is_batched else ''}"
     lines = [
-        f"{len(network.operators)} {what} on {len(network.nodes)} nodes, placement "
+        f"{len(network.operators)} {what} on {where}{len(network.nodes)} nodes, placement "
         f"{found.subject.placement}, balancing {found.subject.policy}",
         f"{span(found.request.length_s)} simulated in {span(found.took_s)}: "
         f"{count(simulation.events)} events, {per_s / 1e6:.1f} million a second",
@@ -338,19 +364,27 @@ def _bound_lines(found: Simulated) -> list[str]:
 
 
 def _move_lines(found: Simulated) -> list[str]:
-    plans = found.system.plans
-    moves = [move for plan in plans for move in plan.moves]
+    from penstock.cli.tree_simulating import figures_lines, transfer_lines
+    from penstock.sim.negotiating import NegotiatedSystem
+
+    system = found.system
+    if isinstance(system, NegotiatedSystem):
+        assert found.without is not None
+        figures, length_s = system.figures(), found.request.length_s
+        lines = figures_lines(found.subject.policy, figures, found.without, length_s)
+        return ["", *lines, *transfer_lines(system.transfers)]
+    moves = [move for plan in system.plans for move in plan.moves]
     if not moves:
         return []
     verb = "would move" if found.request.suggest else "moved"
     load = sum(move.load for move in moves)
     head = f"{verb} {len(moves)} times, a load of {load:.2f} in all; the last:"
-    return ["", head, *(f"  {_move_text(found, move)}" for move in moves[-5:])]
+    return ["", head, *(f"  {_move_text(system, move)}" for move in moves[-5:])]
 
 
-def _move_text(found: Simulated, move: PlannedMove) -> str:
+def _move_text(system: BalancedSystem, move: PlannedMove) -> str:
     from penstock.balance.moves import reason_text
 
-    nodes = [node.name for node in found.system.simulation.network.nodes]
+    nodes = [node.name for node in system.simulation.network.nodes]
     way = f"{nodes[move.source]} → {nodes[move.target]}"
-    return f"{found.system.units[move.operator]} {way}: {reason_text(move, nodes)}"
+    return f"{system.units[move.operator]} {way}: {reason_text(move, nodes)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from penstock.balance.hierarchy.settings import HierarchySettings
 from penstock.cli.canvas import canvas_for
 from penstock.errors import UsageError
 from penstock.model.tree_network import TreeNetwork
+from penstock.sim.negotiating import SimulatedTransfer
 from penstock.sim.tree_loads import Fluctuation
 from penstock.sim.tree_run import NO_CHANGES, TreeFigures, run_tree
 
@@ -61,10 +63,21 @@ def tree_record(simulated: SimulatedTree) -> dict[str, object]:
         "simulated_s": simulated.length_s,
         "seconds": simulated.took_s,
         "policy": simulated.policy,
+        **figures_record(found, simulated.without, simulated.length_s),
+        "assignment": {
+            operator.name: nodes[node]
+            for operator, node in zip(simulated.network.operators, found.assignment, strict=True)
+        },
+    }
+
+
+def figures_record(found: TreeFigures, without: TreeFigures, length_s: float) -> dict[str, object]:
+    """How loaded a tree was over time, and what it came to."""
+    return {
         "messages": found.messages,
         "moved": found.moved,
-        "overloaded_s": _overloaded_s(simulated, found),
-        "overloaded_without_s": _overloaded_s(simulated, simulated.without),
+        "overloaded_s": _overloaded_s(found, length_s),
+        "overloaded_without_s": _overloaded_s(without, length_s),
         "samples": [
             {
                 "time_s": float(found.times_s[at]),
@@ -74,16 +87,12 @@ def tree_record(simulated: SimulatedTree) -> dict[str, object]:
             }
             for at in range(len(found.times_s))
         ],
-        "assignment": {
-            operator.name: nodes[node]
-            for operator, node in zip(simulated.network.operators, found.assignment, strict=True)
-        },
     }
 
 
-def _overloaded_s(simulated: SimulatedTree, figures: TreeFigures) -> float:
+def _overloaded_s(figures: TreeFigures, length_s: float) -> float:
     """For how long nodes were overloaded, added up over the nodes."""
-    return float(figures.overloaded.sum() * simulated.length_s / max(1, len(figures.times_s)))
+    return float(figures.overloaded.sum() * length_s / max(1, len(figures.times_s)))
 
 
 def tree_lines(simulated: SimulatedTree) -> list[str]:
@@ -96,18 +105,8 @@ def tree_lines(simulated: SimulatedTree) -> list[str]:
         f"{span(simulated.length_s)} simulated in {span(simulated.took_s)}: "
         f"{count(found.messages)} messages, {counted(found.moved, 'operator')} moved",
         "",
-        f"overloaded  {span(_overloaded_s(simulated, found))}, added up over the nodes"
-        + (
-            f"; {span(_overloaded_s(simulated, simulated.without))} without negotiations"
-            if simulated.policy == "hierarchy"
-            else ""
-        ),
+        *figures_lines(simulated.policy, found, simulated.without, simulated.length_s),
     ]
-    if len(found.times_s):
-        lines += [
-            f"at the end  mean {found.mean[-1]:.1f} %, deviation {found.deviation[-1]:.1f}, "
-            f"{counted(int(found.overloaded[-1]), 'node')} overloaded",
-        ]
     moved = [
         f"  {operator.name}: {operator.node} → {nodes[node]}"
         for operator, node in zip(network.operators, found.assignment, strict=True)
@@ -119,15 +118,64 @@ def tree_lines(simulated: SimulatedTree) -> list[str]:
     return lines
 
 
-def draw_tree(simulated: SimulatedTree, path: Path) -> None:
+def figures_lines(
+    policy: str, found: TreeFigures, without: TreeFigures, length_s: float
+) -> list[str]:
+    """How overloaded a tree was, and how it ended."""
+    is_compared = policy != "off"
+    beside = f"; {span(_overloaded_s(without, length_s))} without negotiations"
+    lines = [
+        f"overloaded  {span(_overloaded_s(found, length_s))}, added up over the nodes"
+        + (beside if is_compared else "")
+    ]
+    if len(found.times_s):
+        lines += [
+            f"mean        {found.mean.mean():.1f} %, deviation over the nodes "
+            f"{found.deviation.mean():.1f}"
+            + (f"; {without.deviation.mean():.1f} without negotiations" if is_compared else ""),
+            f"at the end  mean {found.mean[-1]:.1f} %, deviation {found.deviation[-1]:.1f}, "
+            f"{counted(int(found.overloaded[-1]), 'node')} overloaded",
+        ]
+    return lines
+
+
+def transfer_record(transfer: SimulatedTransfer) -> dict[str, object]:
+    """One agreement of neighbours that was carried out."""
+    return {
+        "at_s": transfer.at_s,
+        "from": transfer.source,
+        "to": transfer.target,
+        "fragments": list(transfer.operators),
+        "size": transfer.size,
+    }
+
+
+def transfer_lines(transfers: Sequence[SimulatedTransfer]) -> list[str]:
+    """What neighbours handed to each other, the last of it."""
+    if not transfers:
+        return []
+    number = sum(len(transfer.operators) for transfer in transfers)
+    head = f"{counted(number, 'fragment')} changed hands in {counted(len(transfers), 'step')}"
+    return [
+        "",
+        f"{head}; the last:",
+        *(
+            f"  {span(transfer.at_s)}: {', '.join(transfer.operators)} {transfer.source} → "
+            f"{transfer.target} ({transfer.size:.1f} % of {transfer.source})"
+            for transfer in transfers[-5:]
+        ),
+    ]
+
+
+def draw_tree(policy: str, found: TreeFigures, without: TreeFigures, path: Path) -> None:
     """Draws mean, deviation and overloaded nodes over time, with and without negotiations."""
     with canvas_for(path, (7.0, 6.0), font_size=9) as canvas:
         panels = canvas.subplots(3, 1, sharex=True)
         rows = (("mean", "mean, %"), ("deviation", "deviation"), ("overloaded", "overloaded nodes"))
         for axes, (column, label) in zip(panels, rows, strict=True):
-            curves = [("off", simulated.without, "#D55E00")]
-            if simulated.policy == "hierarchy":
-                curves.append(("hierarchy", simulated.found, "#0072B2"))
+            curves = [("off", without, "#D55E00")]
+            if policy != "off":
+                curves.append((policy, found, "#0072B2"))
             for name, figures, colour in curves:
                 values = getattr(figures, column)
                 axes.plot(figures.times_s, values, color=colour, linewidth=1.2, label=name)

@@ -22,7 +22,7 @@ from penstock.load.series import SeriesWindow
 from penstock.model.abstract import AbstractNetwork
 from penstock.model.settings import Settings
 from penstock.sim.latency import Latencies
-from penstock.sim.measuring import LoadMeter
+from penstock.sim.measuring import LoadMeter, system_columns, system_row
 from penstock.sim.simulation import Statistics
 from penstock.sim.timeline import Timeline
 
@@ -116,7 +116,7 @@ class BalancedSystem:
         self._settings = balancing.settings
         self.plans: deque[MovePlan] = deque(maxlen=100)
         self.moved_load = 0.0
-        self.timeline = Timeline(_columns(simulation))
+        self.timeline = Timeline(system_columns(simulation.network))
         self._loop = BalancingLoop(self, np.random.default_rng([seed, 0xBA1A]))
         self._members = _units(simulation.network)
         self._names = list(self._members)
@@ -194,12 +194,8 @@ class BalancedSystem:
         statistics = self.simulation.statistics()
         loads = self._meter.loads(statistics)
         self._window.add({name: float(loads[all_].sum()) for name, all_ in self._members.items()})
-        self.timeline.add(statistics.until_s, self._row(statistics))
-
-    def _row(self, statistics: Statistics) -> list[float]:
-        latency = statistics.mean_latency_s
-        shown = [latency, float(statistics.waiting), self.moved_load, float(self.simulation.moves)]
-        return [*shown, *statistics.utilisation.tolist()]
+        row = system_row(statistics, self.moved_load, self.simulation.moves)
+        self.timeline.add(statistics.until_s, row)
 
     def observe(self, settings: BalanceSettings) -> Observation:
         """Units and where they are; without a situation until the window of loads is full."""
@@ -253,8 +249,3 @@ def _units(network: AbstractNetwork) -> dict[str, list[int]]:
     for number, operator in enumerate(network.operators):
         found.setdefault(operator.group, []).append(number)
     return found
-
-
-def _columns(simulation: SimulatedNodes) -> tuple[str, ...]:
-    nodes: Sequence[str] = [f"node {node.name}" for node in simulation.network.nodes]
-    return ("latency_s", "waiting", "moved_load", "moves", *nodes)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.load.arrays import Ints
-from penstock.sim.block import BINS_PER_OCTAVE, SHORTEST_S
+from penstock.sim.block import BIN_COUNT, BINS_PER_OCTAVE, SHORTEST_S
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,3 +50,34 @@ class Latencies:
         at = int(np.searchsorted(np.cumsum(self.bins), self.count * percent / 100))
         middle_s = SHORTEST_S * 2.0 ** ((at + 0.5) / BINS_PER_OCTAVE)
         return float(min(middle_s, self.longest_s))
+
+
+class LatencySums:
+    """Latencies as they come, in little memory."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.sum_s = 0.0
+        self._squares = 0.0
+        self._work_s = 0.0
+        self._longest_s = 0.0
+        self._bins = np.zeros(BIN_COUNT, dtype=np.int64)
+
+    def add(self, latency_s: float, work_s: float) -> None:
+        self.count += 1
+        self.sum_s += latency_s
+        self._squares += latency_s**2
+        self._work_s += work_s
+        self._longest_s = max(self._longest_s, latency_s)
+        octaves = math.log2(max(latency_s, SHORTEST_S) / SHORTEST_S)
+        self._bins[min(BIN_COUNT - 1, int(octaves * BINS_PER_OCTAVE))] += 1
+
+    def found(self) -> Latencies:
+        return Latencies(
+            self.count,
+            self.sum_s,
+            self._squares,
+            self._work_s,
+            self._longest_s,
+            self._bins.copy(),
+        )

@@ -1,4 +1,4 @@
-"""Operator loads as a balancer is told them."""
+"""Operator loads as a balancer is told them, and what is kept of a system over time."""
 
 from __future__ import annotations
 
@@ -37,6 +37,18 @@ class LoadMeter:
             return statistics.offered
         expected = self._coefficients @ statistics.input_rates + self._fixed
         return np.where(np.isnan(expected), statistics.offered, expected)
+
+
+def system_columns(network: AbstractNetwork) -> tuple[str, ...]:
+    """What is kept over time of a system that balances itself: see :func:`system_row`."""
+    nodes = (f"node {node.name}" for node in network.nodes)
+    return ("latency_s", "waiting", "moved_load", "moves", *nodes)
+
+
+def system_row(statistics: Statistics, moved_load: float, moves: int) -> list[float]:
+    """Latency, what waits, what was moved so far, and how busy every node was."""
+    shown = [statistics.mean_latency_s, float(statistics.waiting), moved_load, float(moves)]
+    return [*shown, *statistics.utilisation.tolist()]
 
 
 def input_coefficients(network: AbstractNetwork) -> Floats:

@@ -27,9 +27,8 @@ from penstock.errors import InputError
 from penstock.load.arrays import Ints
 from penstock.load.batches import BatchWork
 from penstock.model.abstract import AbstractNetwork
-from penstock.sim.block import BIN_COUNT, BINS_PER_OCTAVE, SHORTEST_S
 from penstock.sim.kept_rows import KeptRows
-from penstock.sim.latency import Latencies
+from penstock.sim.latency import Latencies, LatencySums
 from penstock.sim.moving import HandOverTimes
 from penstock.sim.row_feeds import RowFeed
 from penstock.sim.simulation import Statistics
@@ -68,11 +67,15 @@ class _Shared:
 
 @dataclass(frozen=True)
 class _Turn:
-    """A batch of a fragment, or a round of those that share an opening on a node."""
+    """A batch of a fragment, or a round of those that share an opening on a node.
+
+    ``work_s`` is what each of the fragments costs, ``took_s`` how long all of it takes the node.
+    """
 
     number: int
     fragments: tuple[int, ...]
     rows: tuple[_Rows, ...]
+    work_s: tuple[float, ...]
     took_s: float
 
 
@@ -160,9 +163,10 @@ class MicroBatches:
         self._queues: list[deque[int]] = [deque() for _ in network.nodes]
         self._running: list[_Turn | None] = [None] * len(network.nodes)
         self._node_busy_s = np.zeros(len(network.nodes))
+        self._spent_until_s = np.zeros(len(network.nodes))
         self._arrived = np.zeros(len(network.inputs))
         self._pulled_s = 0.0
-        self._latencies = _LatencySums()
+        self._latencies = LatencySums()
         self._last = (0.0, 0, 0.0)
         self._due: list[tuple[float, int, int, int]] = []
         self._under_way: set[int] = set()
@@ -224,6 +228,8 @@ class MicroBatches:
 
     def statistics(self) -> Statistics:
         """What was measured since the last call."""
+        for node in range(len(self.network.nodes)):
+            self._spend(node)
         last_s, last_results, last_latency_s = self._last
         period_s = self._now_s - last_s
         per_s = 1 / period_s if period_s > 0 else 0.0
@@ -321,28 +327,36 @@ class MicroBatches:
         self._pull()
         reading = [fragment for fragment in here if self._fragments[fragment].rows.count > 0]
         taken: list[_Rows] = []
-        work_s = 0.0
+        work_s: list[float] = []
         for fragment in reading:
             batched = self._fragments[fragment]
             rows, batched.rows = batched.rows, _Rows()
             taken.append(rows)
             batched.is_in_batch = True
-            own_s = batched.batch_s + rows.count * batched.row_s
             batched.begun += 1
-            batched.busy_s += own_s
-            work_s += own_s
+            work_s.append(batched.batch_s + rows.count * batched.row_s)
         if shared is not None and taken:
             # Who has lagged has more of the same rows: those are read for all at once.
             opening_s = shared.batch_s + shared.row_s * max(rows.count for rows in taken)
-            for fragment in reading:
-                self._fragments[fragment].busy_s += opening_s / len(reading)
-            work_s += opening_s
-        took_s = work_s / self.network.nodes[node].cpu
-        self._node_busy_s[node] += took_s
-        self._running[node] = _Turn(number, tuple(reading), tuple(taken), took_s)
+            work_s = [own_s + opening_s / len(reading) for own_s in work_s]
+        took_s = sum(work_s) / self.network.nodes[node].cpu
+        self._running[node] = _Turn(number, tuple(reading), tuple(taken), tuple(work_s), took_s)
+        self._spent_until_s[node] = self._now_s
         self._plan(_DONE, node, self._now_s + took_s)
 
+    def _spend(self, node: int) -> None:
+        """Counts the processor time of the batch that a node is at, as far as it has come."""
+        turn = self._running[node]
+        if turn is None or turn.took_s <= 0:
+            return
+        spent_s = self._now_s - self._spent_until_s[node]
+        self._spent_until_s[node] = self._now_s
+        self._node_busy_s[node] += spent_s
+        for fragment, work_s in zip(turn.fragments, turn.work_s, strict=True):
+            self._fragments[fragment].busy_s += work_s * spent_s / turn.took_s
+
     def _on_done(self, node: int) -> None:
+        self._spend(node)
         turn = self._running[node]
         assert turn is not None
         self._running[node] = None
@@ -439,34 +453,3 @@ def _readers(network: AbstractNetwork, stream: str) -> tuple[int, ...]:
 
 def _mean(total: float, count: int) -> float:
     return total / count if count else math.nan
-
-
-class _LatencySums:
-    """Latencies as they come, in little memory."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.sum_s = 0.0
-        self._squares = 0.0
-        self._work_s = 0.0
-        self._longest_s = 0.0
-        self._bins = np.zeros(BIN_COUNT, dtype=np.int64)
-
-    def add(self, latency_s: float, work_s: float) -> None:
-        self.count += 1
-        self.sum_s += latency_s
-        self._squares += latency_s**2
-        self._work_s += work_s
-        self._longest_s = max(self._longest_s, latency_s)
-        octaves = math.log2(max(latency_s, SHORTEST_S) / SHORTEST_S)
-        self._bins[min(BIN_COUNT - 1, int(octaves * BINS_PER_OCTAVE))] += 1
-
-    def found(self) -> Latencies:
-        return Latencies(
-            self.count,
-            self.sum_s,
-            self._squares,
-            self._work_s,
-            self._longest_s,
-            self._bins.copy(),
-        )

@@ -8,7 +8,7 @@ run; the world keeps the record of owners, as a catalog does.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -91,6 +91,7 @@ class TreeWorld:
     """Nodes, their network and the record of owners, in simulated time.
 
     Sizes are percent of a node of capacity 1, as all nodes are that ``capacities`` does not name.
+    Operators that are ``fixed`` stay where they are.
 
     >>> from penstock.lang.abstract import parse_tree
     >>> world = TreeWorld(parse_tree('''
@@ -118,9 +119,11 @@ class TreeWorld:
         watcher: Watcher | None = None,
         traced: bool = False,
         capacities: Mapping[str, float] | None = None,
+        fixed: Collection[str] = (),
     ) -> None:
         self.protocol = protocol
         self._capacities = capacities or {}
+        self._fixed = frozenset(fixed)
         self.placed = PlacedOperators(network, protocol.settings.rule)
         self.ownership = Ownership(self.placed)
         self.sizes = {operator.name: operator.size for operator in network.operators}
@@ -149,6 +152,12 @@ class TreeWorld:
             self.now_s, _, kind, subject = heapq.heappop(self._queue)
             _ACTIONS[kind](self, subject)
         self.now_s = until_s
+
+    def measure(self, sizes: Mapping[str, float]) -> None:
+        """From now on operators take this much, and their nodes know it."""
+        self.sizes |= sizes
+        for node in self._nodes.values():
+            node.is_stale = True
 
     def state(self, node: str) -> NegotiatingNode:
         """What a node knows; of one that is down, what it knew."""
@@ -258,7 +267,10 @@ class TreeWorld:
             HeldOperator(operator, size, self.ownership.epoch(operator))
             for operator, size in self._sizes_on(name).items()
         )
-        return LocalView(self.utilisation(name), held, self.placed.transfers(name))
+        transfers = self.placed.transfers(name)
+        if self._fixed:
+            transfers = tuple(some for some in transfers if self._fixed.isdisjoint(some.operators))
+        return LocalView(self.utilisation(name), held, transfers)
 
     def _handle(self, name: str, event: NegotiationMessage | Tick | ChangeRecorded) -> None:
         node = self._nodes[name]
