@@ -176,29 +176,29 @@ def test_what_was_not_given_when_it_ends_stays() -> None:
     assert not found.tick(16.3) or not found.give_up("off")
 
 
-@pytest.mark.parametrize(
-    ("sender", "message", "why"),
-    [
-        ("b", {"sender": "b"}, "b is no neighbour of a"),
-        ("c", {"sender": "root"}, "c speaks for root"),
-        ("root", {"receiver": "c"}, "a message to c"),
-        (
-            "root",
-            {"transfers": (Portion(("f",), 5.0),)},
-            "opOfferRequest about f, which is not root's",
-        ),
-        (
-            "root",
-            {"type": TYPE.OFFER_REPLY, "transfers": (Portion(("k",), 5.0),)},
-            "opOfferReply about k, which is not a's",
-        ),
-        (
-            "root",
-            {"type": TYPE.DEMAND_TRANSFER_REQUEST, "transfers": (Portion(("x",), 5.0),)},
-            "opDemandTransferRequest about x, which is not a's",
-        ),
-    ],
+REFUSALS: tuple[tuple[str, dict[str, Any], str], ...] = (
+    ("b", {"sender": "b"}, "b is no neighbour of a"),
+    ("c", {"sender": "root"}, "c speaks for root"),
+    ("root", {"receiver": "c"}, "a message to c"),
+    (
+        "root",
+        {"transfers": (Portion(("f",), 5.0),)},
+        "opOfferRequest about f, which is not root's",
+    ),
+    (
+        "root",
+        {"type": TYPE.OFFER_REPLY, "transfers": (Portion(("k",), 5.0),)},
+        "opOfferReply about k, which is not a's",
+    ),
+    (
+        "root",
+        {"type": TYPE.DEMAND_TRANSFER_REQUEST, "transfers": (Portion(("x",), 5.0),)},
+        "opDemandTransferRequest about x, which is not a's",
+    ),
 )
+
+
+@pytest.mark.parametrize(("sender", "message", "why"), REFUSALS)
 def test_what_it_refuses(sender: str, message: dict[str, Any], why: str) -> None:
     name = NegotiationId("root", 1, 1)
     whole = NegotiationMessage("root", "a", TYPE.OFFER_REQUEST, name)
@@ -206,6 +206,86 @@ def test_what_it_refuses(sender: str, message: dict[str, Any], why: str) -> None
     before = found.state
     assert found.hear(sender, replace(whole, **message), 12.0) == [RefuseMessage(sender, why)]
     assert found.state == before
+
+
+def test_an_answer_to_a_former_life_does_not_count() -> None:
+    """Numbers begin anew with every life."""
+    former, name, _, _ = agreed()
+    assert former.state.incarnation == 7
+    found = Negotiator("a", SETTINGS, np.random.default_rng(1), 8, situation(), 0.0)
+    (asked, _) = said(found.tick(12.0))
+    assert asked.negotiation.number == name.number
+    late = NegotiationMessage(
+        "root", "a", TYPE.OFFER_REPLY, name, transfers=(Portion(("g",), 25.0),)
+    )
+    assert [told.type for told in said(found.hear("root", late, 12.1))] == [TYPE.CLEAR]
+    busy = NegotiationMessage("c", "a", TYPE.BUSY, asked.negotiation)
+    assert not found.hear("c", busy, 12.2)
+
+
+def test_who_has_just_begun_is_busy_for_as_long_as_it_may_have_promised_room() -> None:
+    found = negotiator("root")
+    request = NegotiationMessage(
+        "a", "root", TYPE.OFFER_REQUEST, NegotiationId("a", 1, 1), transfers=(Portion(("g",), 5.0),)
+    )
+    assert [told.type for told in said(found.hear("a", request, 4.9))] == [TYPE.BUSY]
+    assert [told.type for told in said(found.hear("a", request, 5.1))] == [TYPE.OFFER_REPLY]
+
+
+def test_neighbours_are_those_of_the_tree_as_it_is_now() -> None:
+    found = negotiator()
+    nodes = dict(situation().nodes)
+    nodes["root"] = node("root", is_alive=False)
+    found.observe(situation(nodes=nodes), 1.0)
+    assert {told.receiver for told in said(found.tick(12.0))} == {"c"}
+
+
+def test_it_asks_for_the_step_in_its_own_life() -> None:
+    """Another process may have become its node; then the catalog has to refuse."""
+    found = negotiator()
+    nodes = dict(situation().nodes)
+    nodes["a"] = replace(nodes["a"], incarnation="a-2")
+    name = said(found.tick(12.0))[0].negotiation
+    found.observe(situation(nodes=nodes), 12.1)
+    found.hear("c", NegotiationMessage("c", "a", TYPE.BUSY, name), 12.1)
+    reply = NegotiationMessage(
+        "root", "a", TYPE.OFFER_REPLY, name, transfers=(Portion(("g",), 25.0),)
+    )
+    found.hear("root", reply, 12.2)
+    (begin,) = found.hear("root", replace(reply, type=TYPE.OFFER_TRANSFER_REPLY), 12.3)
+    assert isinstance(begin, BeginMoves) and begin.step.life == "a-1"
+
+
+def test_what_the_catalog_refuses_stays_and_that_is_told() -> None:
+    found, name, begun, _ = agreed()
+    found.answer(begun, 12.4)
+    assert found.state.view.utilisation == 75.0
+    warm = MoveRecord(41, "g", "a", "root", "preparing", True, NOW_S)
+    found.observe(situation(moves=(warm,)), 12.6)
+    ended, clear, told = found.answer(HandsChanged(1, "g is not a's any more"), 12.7)
+    assert ended == EndMoves((41,), "g is not a's any more")
+    assert isinstance(clear, SendMessage) and clear.message.transfers == ()
+    assert isinstance(told, TellNegotiation)
+    assert "g is not a's any more" in {peer.why for peer in told.record.peers}
+    assert found.state.view.utilisation == 75.0
+    assert not found.state.is_in(name)
+
+
+def test_room_is_kept_for_what_was_promised_until_it_came_or_did_not() -> None:
+    found = negotiator("root")
+    offer = NegotiationMessage(
+        "a", "root", TYPE.OFFER_REQUEST, NegotiationId("a", 1, 1),
+        transfers=(Portion(("f", "g"), 50.0),),
+    )  # fmt: skip
+    found.hear("a", offer, 12.0)
+    found.hear("a", replace(offer, type=TYPE.OFFER_TRANSFER_REQUEST), 12.1)
+    come = dict(situation().units) | {name: running(name, "root", 4) for name in "fg"}
+    unmeasured = MeasuredSizes({"k": 1.0}, {"k": 5.0})
+    found.observe(situation("root", units=come, sizes=unmeasured), 12.2)
+    assert found.state.view.utilisation == 55.0
+    found.hear("a", NegotiationMessage("a", "root", TYPE.CLEAR, offer.negotiation), 12.3)
+    found.observe(situation("root", sizes=unmeasured), 12.4)
+    assert (found.promised, found.state.view.utilisation) == ({}, 5.0)
 
 
 def test_among_unequal_nodes_everybody_reckons_in_percent_of_itself() -> None:

@@ -1,66 +1,90 @@
 """A real tree of three nodes under meters that report more often for an hour.
 
-Two districts report to an office. Homes report every 30 minutes, and for one of three hours every
-five. The district in the north has more homes than it can bear then; neighbours negotiate, or not.
+Two districts report to an office. Homes report every 30 minutes, and for an hour every five. The
+district in the north has more homes than it can bear then; neighbours negotiate, or not.
+
+``PENSTOCK_READINGS=FILE`` names a recording of houses by the minute that homes are stretches of
+(:func:`~penstock.studies.meter_readings.recorded_watts`); without one they are made up.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from penstock.feeds.generators import generator
 from penstock.studies.file_results import digest_results
 from penstock.studies.live_system import LiveSystem, Watched, live_system
+from penstock.studies.meter_readings import (
+    ReportingPhase,
+    generated_watts,
+    recorded_watts,
+    write_readings,
+)
 from penstock.studies.report import ResultTable, Row, Runner, Say, StudyReport, Value
 from penstock.studies.running import one_by_one
 
 PARENTS = {"office": None, "north": "office", "south": "office"}
 POLICIES = ("off", "hierarchy")
+RECORDING = "PENSTOCK_READINGS"
 _LOWER, _UPPER = 30, 60
 _PERIOD_S = 5
-_HOURS, _OFTEN_HOUR = 3, 1
-_EVERY_MIN, _OFTEN_MIN = 30, 5
-_HOMES = {"north": 30_000, "south": 3_000}
-_SPEEDUP = 30
-_QUICK_HOMES = {"north": 600, "south": 60}
-_QUICK_SPEEDUP = 720
-_WINDOWS_MIN = (60, 90, 120, 150, 180, 240)
+_OFTEN_MIN, _SELDOM_MIN = 5, 30
+_WINDOWS_MIN = (30, 45, 60, 90, 120, 150)
 _LEAD_S = 60.0
-_SCHEMA = "ts timestamp, home string, kwh double"
+_SCHEMA = "ts timestamp, home string, watts long"
 _COLUMNS = (
     "policy", "latency_p50_s", "latency_p99_s", "above_upper_s", "transfers", "rows", "digest",
 )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class MeteredTree:
+    """How many homes a district has, when they report how often, and how fast time runs."""
+
+    homes: dict[str, int]
+    phases: tuple[ReportingPhase, ...]
+    speedup: int
+
+    @property
+    def minutes(self) -> int:
+        return sum(phase.minutes for phase in self.phases)
+
+
+FULL = MeteredTree(
+    {"north": 200_000, "south": 20_000},
+    (
+        ReportingPhase(40, _SELDOM_MIN),
+        ReportingPhase(60, _OFTEN_MIN),
+        ReportingPhase(30, _SELDOM_MIN),
+    ),
+    speedup=60,
+)
+QUICK = MeteredTree(
+    FULL.homes,
+    (
+        ReportingPhase(20, _SELDOM_MIN),
+        ReportingPhase(25, _OFTEN_MIN),
+        ReportingPhase(5, _SELDOM_MIN),
+    ),
+    speedup=60,
+)
+
+
 def query_names() -> list[str]:
-    return [f"{district}_{minutes}" for district in _HOMES for minutes in _WINDOWS_MIN]
-
-
-def write_readings(path: Path, homes: int) -> int:
-    """Writes three hours of readings, every 30 minutes and in one hour every five; how many."""
-    options = {"homes": homes, "every": f"{_OFTEN_MIN}min", "days": _HOURS / 24}
-    feed = generator("meters", options)
-    assert feed.size is not None
-    rows = feed.read(0, feed.size)
-    at_us = pc.cast(rows["ts"], pa.int64()).to_numpy()
-    minutes = (at_us - at_us[0]) // 60_000_000
-    period = minutes // _OFTEN_MIN
-    is_often = minutes // 60 == _OFTEN_HOUR
-    kept = rows.filter(pa.array(is_often | (period % (_EVERY_MIN // _OFTEN_MIN) == 0)))
-    kept = kept.sort_by("ts").select(["ts", "home", "kwh"])
-    pq.write_table(kept, path, row_group_size=10_000)
-    return int(kept.num_rows)
+    return [f"{district}_{minutes}" for district in FULL.homes for minutes in _WINDOWS_MIN]
 
 
 def deployment(folder: Path, out: Path, speedup: int) -> str:
-    """The workload as a deployment file, with its results in files."""
+    """The workload as a deployment file, with its results in files.
+
+    Every query is for somebody else, who may not know the homes: readings are pooled under the
+    beginning of a pseudonym that only this query uses.
+    """
     streams = "".join(
         f"  {district}:\n"
         f"    source: {{replay: {folder}/{district}.parquet, format: parquet, "
@@ -69,14 +93,15 @@ def deployment(folder: Path, out: Path, speedup: int) -> str:
         "    event_time: ts\n"
         "    lateness: 1s\n"
         f"    on: {district}\n"
-        for district in _HOMES
+        for district in FULL.homes
     )
     queries = "".join(
         f"  {district}_{minutes}:\n"
-        '    sql: "SELECT home, window.end AS at, count(*) AS n, max(kwh) AS kwh '
-        f"FROM {district} GROUP BY home, window(ts, '{minutes} minutes', '15 minutes')\"\n"
+        '    sql: "SELECT pool, window.end AS at, count(*) AS n, sum(watts) AS watts FROM '
+        f"(SELECT ts, substring(md5(concat(home, '{minutes}')), 1, 2) AS pool, watts "
+        f"FROM {district}) GROUP BY pool, window(ts, '{minutes} minutes', '15 minutes')\"\n"
         f"    to: {{files: {out}/{district}_{minutes}, format: parquet}}\n"
-        for district in _HOMES
+        for district in FULL.homes
         for minutes in _WINDOWS_MIN
     )
     return f"streams:\n{streams}queries:\n{queries}"
@@ -95,17 +120,19 @@ def balance_settings() -> dict[str, str | float | int | bool | None]:
 
 def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     """The same readings with and without negotiations: they share the machine."""
-    homes, speedup = (_QUICK_HOMES, _QUICK_SPEEDUP) if quick else (_HOMES, _SPEEDUP)
+    tree = QUICK if quick else FULL
+    recording = os.environ.get(RECORDING)
+    watts = recorded_watts(Path(recording)) if recording else generated_watts()
     with (
         tempfile.TemporaryDirectory(prefix="penstock-study-") as name,
         live_system(PARENTS) as live,
     ):
         folder = Path(name)
-        for district, count in homes.items():
-            write_readings(folder / f"{district}.parquet", count)
-        rows = [_row(live, folder, policy, speedup, say) for policy in POLICIES]
+        for district, homes in tree.homes.items():
+            write_readings(folder / f"{district}.parquet", watts, homes, tree.phases)
+        rows = [_row(live, folder, policy, tree.speedup, say) for policy in POLICIES]
     table = ResultTable("live-tree", _COLUMNS, tuple(rows))
-    setup = _setup(homes, speedup)
+    setup = _setup(tree, is_recorded=recording is not None)
     return StudyReport("live-tree", tuple(_findings(table)), (table,), (), setup)
 
 
@@ -162,12 +189,14 @@ def _findings(table: ResultTable) -> list[Row]:
     ]  # fmt: skip
 
 
-def _setup(homes: dict[str, int], speedup: int) -> str:
-    each = ", ".join(f"{count:,} homes in the {name}" for name, count in homes.items())
+def _setup(tree: MeteredTree, is_recorded: bool) -> str:
+    each = ", ".join(f"{count:,} homes in the {name}" for name, count in tree.homes.items())
+    source = "stretches of a recording of houses" if is_recorded else "made up"
+    often_min = sum(phase.minutes for phase in tree.phases if phase.every_min == _OFTEN_MIN)
     return (
-        f"A tree of three nodes of one core on one machine; {each}, by the generator of meters; "
-        f"{_HOURS} hours, {speedup} times as fast, readings every {_EVERY_MIN} minutes and in one "
-        f"hour every {_OFTEN_MIN}; {len(_WINDOWS_MIN)} aggregates a district, each on its district "
-        f"at first. Thresholds {_LOWER} and {_UPPER} % of the processor, checked every "
-        f"{_PERIOD_S} s."
+        f"A tree of three nodes of one core on one machine; {each}, {source}; {tree.minutes} "
+        f"minutes, {tree.speedup} times as fast, readings every {_SELDOM_MIN} minutes and for "
+        f"{often_min} minutes every {_OFTEN_MIN}; {len(_WINDOWS_MIN)} aggregates a district, each "
+        f"on its district at first. Thresholds {_LOWER} and {_UPPER} % of the processor, checked "
+        f"every {_PERIOD_S} s."
     )
