@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 from penstock.balance.settings import BalanceSettings
 from penstock.control.answer_models import MoveAnswer
 from penstock.control.records import MoveRecord
+from penstock.errors import InputError
 from penstock.feeds.rates import known_rates
 from penstock.kernels.engine_choice import light_fragments
 from penstock.kernels.group_numbers import group_numbers
@@ -35,6 +38,12 @@ from penstock.studies import (
     traffic,
 )
 from penstock.studies.live_system import Delivered, Look, Watched
+from penstock.studies.meter_readings import (
+    ReportingPhase,
+    generated_watts,
+    recorded_watts,
+    write_readings,
+)
 from penstock.studies.recording import Stretch, write_packets
 from penstock.studies.report import ResultTable, Value, records
 
@@ -244,12 +253,32 @@ def test_what_was_not_measured_has_no_error() -> None:
 
 
 def test_meters_report_more_often_for_an_hour(tmp_path: Path) -> None:
-    count = live_tree.write_readings(tmp_path / "north.parquet", 10)
-    times = pq.read_table(tmp_path / "north.parquet")["ts"].cast("int64").to_numpy()
+    phases = (ReportingPhase(60, 30), ReportingPhase(60, 5), ReportingPhase(60, 30))
+    watts = np.arange(3 * 200).reshape(3, 200)
+    count = write_readings(tmp_path / "north.parquet", watts, 10, phases)
+    written = pq.read_table(tmp_path / "north.parquet")
+    times = written["ts"].cast("int64").to_numpy()
     assert (np.diff(times) >= 0).all()
     minutes = (times - times[0]) // 60_000_000
     assert count == len(times)
     assert [int((minutes // 60 == hour).sum()) for hour in range(3)] == [20, 120, 20]
+    # What a home reports is what its house used in that minute of its stretch.
+    home_4 = written.filter(pc.equal(written["home"], "home-4"))["watts"].to_pylist()
+    assert home_4[:2] == [200 + 26 + 7, 200 + 56 + 7]
+
+
+def test_a_recording_is_read_by_house_and_minute(tmp_path: Path) -> None:
+    rows = ["1,60,10.4,1,1,0,0", "2,60,7.0,1,1,0,1", "3,180,12.6,1,1,0,0", "4,121,8.0,1,1,0,1"]
+    path = tmp_path / "houses.csv.gz"
+    path.write_bytes(gzip.compress("\n".join(rows).encode()))
+    assert recorded_watts(path).tolist() == [[10, 10, 13], [7, 8, 8]]
+    with pytest.raises(InputError, match="is no recording of meters"):
+        recorded_watts(tmp_path / "nothing.csv.gz")
+
+
+def test_without_a_recording_houses_are_made_up() -> None:
+    watts = generated_watts()
+    assert watts.shape[0] == 40 and watts.shape[1] > 900 and watts.min() >= 0 < watts.max()
 
 
 def test_districts_of_a_tree_are_one_fragment_a_query(tmp_path: Path) -> None:

@@ -7,11 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
-from penstock.balance.hierarchy import negotiation
+from penstock.balance.hierarchy import choosing, negotiation
 from penstock.balance.hierarchy.instructions import ChangeOwner
 from penstock.balance.hierarchy.messages import MessageType, NegotiationMessage, Portion
 from penstock.balance.hierarchy.negotiation import Hierarchy, NodeReaction
+from penstock.balance.hierarchy.settings import HierarchySettings
 from penstock.balance.hierarchy.state import Answering, Asking, NegotiatingNode, Settling
 from penstock.model.protocol import Reaction
 
@@ -84,21 +86,6 @@ class DeploysBeforeConfirm(Hierarchy):
         return found._replace(instructions=steps)
 
 
-class GivesTooMuch(Hierarchy):
-    """Gives all that it showed, together more than it can spare."""
-
-    def _choose_given(
-        self,
-        state: NegotiatingNode,
-        peer: str,
-        portions: list[Portion],
-        on_its_way: float,
-        now_s: float,
-    ) -> tuple[Portion, ...]:
-        free = negotiation.keep_free(state, peer, portions, now_s)
-        return negotiation.choose_fitting(free, 1e9)
-
-
 class DoesNotLookAgain(Hierarchy):
     """Takes what it once accepted, whatever has come since."""
 
@@ -124,12 +111,28 @@ class ForgetsItsPromises(Hierarchy):
         return replace(super().begin(*arguments, **named), quiet_until_s=0.0)
 
 
-class FillsUp(DoesNotLookAgain):
+class _Boundless(HierarchySettings):
+    def room(self, utilisation: float, is_relay: bool = False) -> float:
+        return 1e9
+
+
+class FillsUp(Hierarchy):
     """Accepts whatever it is offered."""
 
-    def _acceptable(self, state: NegotiatingNode, message: NegotiationMessage) -> Any:
-        urgency, _ = super()._acceptable(state, message)
-        return urgency, negotiation.choose_fitting(message.transfers, 1e9)
+    def __init__(self, settings: HierarchySettings) -> None:
+        super().__init__(_Boundless(**vars(settings)))
+
+
+def give_too_much(
+    settings: HierarchySettings,
+    node: NegotiatingNode,
+    peer: str,
+    portions: Iterable[Portion],
+    on_its_way: float,
+    now_s: float,
+) -> tuple[Portion, ...]:
+    """Like the real one, but all that was shown, together more than it can spare."""
+    return choosing.choose_fitting(choosing.keep_free(node, peer, portions, now_s), 1e9)
 
 
 def choose_with_shared(
@@ -158,9 +161,18 @@ SUBCLASSES: tuple[type[Hierarchy], ...] = (
     NoDeadline,
     ShortPromise,
     DeploysBeforeConfirm,
-    GivesTooMuch,
     DoesNotLookAgain,
     Restless,
     FillsUp,
 )
-REPLACED: Mapping[str, Any] = {"choose_fitting": choose_with_shared, "keep_free": stale_sizes}
+REPLACED: Mapping[str, Any] = {
+    "choose_fitting": choose_with_shared,
+    "choose_given": give_too_much,
+    "keep_free": stale_sizes,
+}
+
+
+def replace_choice(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has the protocol choose in a way that is wrong."""
+    for module in (choosing, negotiation):
+        monkeypatch.setattr(module, name, REPLACED[name])

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from balance.hierarchy import mutants
-from penstock.balance.hierarchy import negotiation
 from penstock.balance.hierarchy.instructions import ChangeOwner, ChangeRecorded, Observed
 from penstock.balance.hierarchy.messages import NegotiationMessage
 from penstock.balance.hierarchy.negotiation import Hierarchy
@@ -264,7 +263,6 @@ def _check_all(search: Search) -> None:
         (mutants.NoDeadline, "one loss", "a negotiation that never ends"),
         (mutants.FillsUp, "one loss", "more than was agreed"),
         (mutants.DeploysBeforeConfirm, "offer meets demand", "only the owner may give away"),
-        (mutants.GivesTooMuch, "demand", "more than could be spared"),
     ],
 )
 def test_the_search_finds_what_is_wrong(mutant: type[Hierarchy], name: str, error: str) -> None:
@@ -273,7 +271,17 @@ def test_the_search_finds_what_is_wrong(mutant: type[Hierarchy], name: str, erro
         search.explorer(mutant(SETTINGS)).explore(search.losses, search.doubles)
 
 
-def test_the_search_finds_shared_operators(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(negotiation, "choose_fitting", mutants.choose_with_shared)
-    with pytest.raises(AssertionError, match="given twice"):
-        SEARCHES["shared"].explorer(Hierarchy(SETTINGS)).explore(0, 0)
+@pytest.mark.parametrize(
+    ("choice", "name", "error"),
+    [
+        ("choose_given", "demand", "more than could be spared"),
+        ("choose_fitting", "shared", "given twice"),
+    ],
+)
+def test_the_search_finds_wrong_choices(
+    choice: str, name: str, error: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutants.replace_choice(choice, monkeypatch)
+    search = SEARCHES[name]
+    with pytest.raises(AssertionError, match=error):
+        search.explorer(Hierarchy(SETTINGS)).explore(search.losses, search.doubles)

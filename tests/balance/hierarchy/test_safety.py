@@ -11,7 +11,6 @@ import pytest
 
 from balance.hierarchy import mutants
 from balance.hierarchy.fault_runs import run, settings_of
-from penstock.balance.hierarchy import negotiation
 from penstock.balance.hierarchy.messages import NegotiationMessage
 from penstock.balance.hierarchy.negotiation import Hierarchy
 from penstock.sim import tree_world
@@ -84,5 +83,5 @@ def test_sizes_come_back_as_they_were_said(name: str, monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("name", mutants.REPLACED)
 def test_every_mutated_choice_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(negotiation, name, mutants.REPLACED[name])
+    mutants.replace_choice(name, monkeypatch)
     assert _seed_that_shows(Hierarchy) is not None

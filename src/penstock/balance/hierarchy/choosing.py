@@ -1,4 +1,4 @@
-"""Choosing among transfers: greedily, in the order given, no operator twice."""
+"""Choosing among transfers: what a node offers, accepts, can spare, and gives in the end."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from penstock.balance.hierarchy.messages import NegotiationMessage, Portion, Urgency
+from penstock.balance.hierarchy.settings import HierarchySettings
 from penstock.balance.hierarchy.state import NegotiatingNode
 from penstock.balance.hierarchy.transfers import size_of
 
@@ -13,7 +14,7 @@ from penstock.balance.hierarchy.transfers import size_of
 def choose_fitting(
     portions: Iterable[Portion], room: float, taken: Iterable[str] = ()
 ) -> tuple[Portion, ...]:
-    """Those that fit into ``room`` one after the other, and share no operator.
+    """Those that fit into ``room``: greedily, in the order given, and no operator twice.
 
     >>> some = [Portion(("a",), 6), Portion(("a", "b"), 3), Portion(("c",), 5), Portion(("d",), 4)]
     >>> [portion.operators for portion in choose_fitting(some, 10)]
@@ -54,3 +55,52 @@ def keep_free(
             if size <= portion.size:
                 found.append(replace(portion, size=size))
     return tuple(found)
+
+
+def find_free(
+    settings: HierarchySettings, node: NegotiatingNode, peer: str, most: float, now_s: float
+) -> tuple[Portion, ...]:
+    """What may move to a neighbour now: not too large, not resting."""
+    return settings.sort(
+        portion
+        for portion in node.view.portions(peer)
+        if 0 < portion.size <= most and not node.is_resting(portion, now_s)
+    )
+
+
+def choose_acceptable(
+    settings: HierarchySettings, node: NegotiatingNode, message: NegotiationMessage
+) -> tuple[Urgency, tuple[Portion, ...]]:
+    """What of an offer a node takes, and how much it wants it."""
+    used = node.view.utilisation
+    if used > settings.upper:
+        return Urgency.UNSET, ()
+    urgency = Urgency.HIGH if used <= settings.lower else Urgency.NORMAL
+    room = settings.room(used, is_relay=message.urgent is Urgency.NORMAL)
+    # A request that comes late or twice may be about what this node has by now.
+    return urgency, choose_fitting(message.transfers, room, taken=node.view.sizes)
+
+
+def choose_spare(
+    settings: HierarchySettings, node: NegotiatingNode, message: NegotiationMessage, now_s: float
+) -> tuple[Urgency, tuple[Portion, ...]]:
+    """What a node could give to one that asks, and how much it wants to."""
+    used = node.view.utilisation
+    if used <= settings.target:
+        return Urgency.UNSET, ()
+    most = min(message.size, round(used - settings.target, 9))
+    urgency = Urgency.HIGH if used >= settings.upper else Urgency.NORMAL
+    return urgency, find_free(settings, node, message.sender, most, now_s)
+
+
+def choose_given(
+    settings: HierarchySettings,
+    node: NegotiatingNode,
+    peer: str,
+    portions: Iterable[Portion],
+    on_its_way: float,
+    now_s: float,
+) -> tuple[Portion, ...]:
+    """What an owner gives now: what is still as agreed, and leaves it at its target."""
+    spare = round(node.view.utilisation - on_its_way - settings.target, 9)
+    return choose_fitting(keep_free(node, peer, portions, now_s), spare)

@@ -18,7 +18,11 @@ from dataclasses import replace
 import numpy as np
 
 from penstock.balance.hierarchy.choosing import (
+    choose_acceptable,
     choose_fitting,
+    choose_given,
+    choose_spare,
+    find_free,
     keep_free,
     sort_by_urgency,
     sum_sizes,
@@ -42,7 +46,6 @@ from penstock.balance.hierarchy.messages import (
     MessageType,
     NegotiationId,
     NegotiationMessage,
-    Portion,
     Urgency,
 )
 from penstock.balance.hierarchy.settings import HierarchySettings
@@ -165,7 +168,7 @@ class Hierarchy(
                 urgent=urgency,
             )
             for peer in state.neighbours
-            for offered in (self._find_free(state, peer, excess, now_s),)
+            for offered in (find_free(self.settings, state, peer, excess, now_s),)
         )
         return Reaction(state, messages)
 
@@ -191,16 +194,6 @@ class Hierarchy(
             now_s + self.settings.hold_s,
         )
         return replace(state, number=state.number + 1, negotiation=asking)
-
-    def _find_free(
-        self, state: NegotiatingNode, peer: str, most: float, now_s: float
-    ) -> tuple[Portion, ...]:
-        """What may move to a neighbour now: not too large, not resting."""
-        return self.settings.sort(
-            portion
-            for portion in state.view.portions(peer)
-            if 0 < portion.size <= most and not state.is_resting(portion, now_s)
-        )
 
     # Messages.
 
@@ -242,7 +235,9 @@ class Hierarchy(
             return Reaction(state, (write_answer(message, MessageType.BUSY),))
         is_offer = message.type is MessageType.OFFER_REQUEST
         urgency, portions = (
-            self._acceptable(state, message) if is_offer else self._spare(state, message, now_s)
+            choose_acceptable(self.settings, state, message)
+            if is_offer
+            else choose_spare(self.settings, state, message, now_s)
         )
         kind = MessageType.OFFER_REPLY if is_offer else MessageType.DEMAND_REPLY
         is_relay = is_offer and message.urgent is Urgency.NORMAL
@@ -255,29 +250,6 @@ class Hierarchy(
             )
             state = replace(state, negotiation=answering)
         return Reaction(state, (write_answer(message, kind, portions, urgency),))
-
-    def _acceptable(
-        self, state: NegotiatingNode, message: NegotiationMessage
-    ) -> tuple[Urgency, tuple[Portion, ...]]:
-        """What of an offer this node takes."""
-        used = state.view.utilisation
-        if used > self.settings.upper:
-            return Urgency.UNSET, ()
-        urgency = Urgency.HIGH if used <= self.settings.lower else Urgency.NORMAL
-        room = self.settings.room(used, is_relay=message.urgent is Urgency.NORMAL)
-        # A request that comes late or twice may be about what this node has by now.
-        return urgency, choose_fitting(message.transfers, room, taken=state.view.sizes)
-
-    def _spare(
-        self, state: NegotiatingNode, message: NegotiationMessage, now_s: float
-    ) -> tuple[Urgency, tuple[Portion, ...]]:
-        """What this node could give to one that asks."""
-        used = state.view.utilisation
-        if used <= self.settings.target:
-            return Urgency.UNSET, ()
-        most = min(message.size, round(used - self.settings.target, 9))
-        urgency = Urgency.HIGH if used >= self.settings.upper else Urgency.NORMAL
-        return urgency, self._find_free(state, message.sender, most, now_s)
 
     def _on_reply(
         self,
@@ -345,16 +317,11 @@ class Hierarchy(
         until_s = asking.until_s if asking.is_offer else now_s + self.settings.hold_s
         settling = Settling(asking.id, asking.is_offer, tuple(agreed), until_s)
         state = replace(state, negotiation=settling if agreed else None)
-        return Reaction(self._shift_check(state, asking, now_s, rng), tuple(messages))
-
-    def _shift_check(
-        self, state: NegotiatingNode, asking: Asking, now_s: float, rng: np.random.Generator
-    ) -> NegotiatingNode:
-        """After meeting a busy neighbour, checks at another time: they may ask in step."""
-        if not asking.met_busy:
-            return state
-        wait_s = (0.5 + rng.random()) * self.settings.period_s
-        return replace(state, next_check_s=now_s + wait_s)
+        if asking.met_busy:
+            # They may ask in step: it checks at another time.
+            wait_s = (0.5 + rng.random()) * self.settings.period_s
+            state = replace(state, next_check_s=now_s + wait_s)
+        return Reaction(state, tuple(messages))
 
     # What was agreed is transferred.
 
@@ -389,7 +356,7 @@ class Hierarchy(
             return Reaction(state)
         promised = keep_promised(message, agreed)
         on_its_way = sum(size for _, size in settling.recording)
-        chosen = self._choose_given(state, peer, promised, on_its_way, now_s)
+        chosen = choose_given(self.settings, state, peer, promised, on_its_way, now_s)
         if not chosen:
             state = state.settle_with(settling.id, peer)
             return Reaction(state, (write_answer(message, MessageType.CLEAR),))
@@ -409,25 +376,13 @@ class Hierarchy(
         if answering.is_recording:
             return Reaction(state)
         promised = keep_promised(message, answering.portions)
-        chosen = self._choose_given(state, peer, promised, 0.0, now_s)
+        chosen = choose_given(self.settings, state, peer, promised, 0.0, now_s)
         if not chosen:
             return Reaction(state.end_negotiation(), (nothing,))
         state = replace(state, negotiation=replace(answering, is_recording=True))
         return Reaction(
             state, (), (ask_for_change(state, answering.id, peer, chosen, answering.until_s),)
         )
-
-    def _choose_given(
-        self,
-        state: NegotiatingNode,
-        peer: str,
-        portions: tuple[Portion, ...],
-        on_its_way: float,
-        now_s: float,
-    ) -> tuple[Portion, ...]:
-        """What the owner gives now: what is still as agreed, and leaves it at its target."""
-        spare = round(state.view.utilisation - on_its_way - self.settings.target, 9)
-        return choose_fitting(keep_free(state, peer, portions, now_s), spare)
 
     def _on_recorded(self, state: NegotiatingNode, event: ChangeRecorded) -> NodeReaction:
         is_own = event.negotiation.initiator == state.name

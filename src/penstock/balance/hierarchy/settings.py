@@ -76,11 +76,14 @@ class HierarchySettings:
                 f"{self.hold_s:g} s",
                 hint="Give answers more than no time, and the negotiation more than that.",
             )
-        if not self.rest_periods >= 0 or not self.margin >= 0:
+        if not self.rest_periods >= 0:
             raise InputError(
-                f"operators rest for {self.rest_periods:g} periods, with a margin of "
-                f"{self.margin:g}",
-                hint="Neither can be below zero.",
+                f"operators rest for {self.rest_periods:g} periods",
+                hint="Give zero or more.",
+            )
+        if not self.margin >= 0:
+            raise InputError(
+                f"nodes stay {self.margin:g} points below upper", hint="Give zero or more."
             )
 
     @property
