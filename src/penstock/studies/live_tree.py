@@ -99,7 +99,8 @@ def deployment(folder: Path, out: Path, speedup: int) -> str:
         f"  {district}_{minutes}:\n"
         '    sql: "SELECT pool, window.end AS at, count(*) AS n, sum(watts) AS watts FROM '
         f"(SELECT ts, substring(md5(concat(home, '{minutes}')), 1, 2) AS pool, watts "
-        f"FROM {district}) AS pooled GROUP BY pool, window(ts, '{minutes} minutes', '15 minutes')\"\n"
+        f"FROM {district}) AS pooled "
+        f"GROUP BY pool, window(ts, '{minutes} minutes', '15 minutes')\"\n"
         f"    to: {{files: {out}/{district}_{minutes}, format: parquet}}\n"
         for district in FULL.homes
         for minutes in _WINDOWS_MIN
