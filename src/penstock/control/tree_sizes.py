@@ -74,9 +74,9 @@ class SizeMeter:
     def _cpu(self, series: list[NodeSample], name: str) -> float | None:
         """Percent of the cores since the first sample that has the unit; None without two."""
         found = [
-            (series_.at_s, unit.cpu_ms)
-            for series_ in series
-            if (unit := series_.unit(name)) is not None
+            (sample.at_s, unit.cpu_ms)
+            for sample in series
+            if (unit := sample.unit(name)) is not None
         ]
         # One that was started afresh meanwhile counts from zero again.
         since = max(
