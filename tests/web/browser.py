@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 
 from waiting import until
 
 _MISSING = "no chromium here: apt-get install chromium chromium-driver"
+WIDE, NARROW = (1440, 900), (390, 1400)
+_KINDS = (("", "light", WIDE), ("-dark", "dark", WIDE), ("-narrow", "light", NARROW))
+_DRAWN_S = 0.6
+"""How long charts take to be drawn anew; only pictures need them to be."""
 _ARGUMENTS = (
     "--headless=new",
     "--no-sandbox",
@@ -34,12 +39,11 @@ _ARGUMENTS = (
 
 
 class Browser:
-    """A browser with a profile of its own."""
+    """A browser with a profile of its own; with ``shots`` it keeps pictures for people there."""
 
-    def __init__(self, driver: webdriver.Chrome, shots: Path) -> None:
+    def __init__(self, driver: webdriver.Chrome, shots: Path | None) -> None:
         self.driver = driver
         self._shots = shots
-        self._log: list[dict[str, Any]] = []
 
     def go(self, url: str) -> None:
         self.driver.get(url)
@@ -59,7 +63,8 @@ class Browser:
     def text(self, selector: str = "body") -> str:
         """What people see of something: its words."""
         script = (
-            "return [...document.querySelectorAll(arguments[0])].map(e => e.innerText).join('\\n')"
+            "return [...document.querySelectorAll(arguments[0])]"
+            ".map(e => e.innerText ?? e.textContent).join('\\n')"  # Pictures have no inner text.
         )
         return str(self.driver.execute_script(script, selector))
 
@@ -71,10 +76,59 @@ class Browser:
             lambda: f"{words!r} in {self.text(selector)[:800]!r}",
         )
 
+    def click(self, selector: str) -> None:
+        """Clicks on something as soon as that can do anything."""
+        until(lambda: self.one(selector).is_enabled(), 15, selector)
+        self.one(selector).click()
+
+    def fill(self, selector: str, words: str) -> None:
+        """Writes into a field what shall be in it."""
+        field = self.one(selector)
+        field.clear()
+        field.send_keys(words)
+
+    def choose(self, id: str, value: str) -> None:
+        """Chooses one of the values of a list."""
+        script = (
+            "const s = document.getElementById(arguments[0]); s.value = arguments[1]; "
+            "s.dispatchEvent(new Event('change', {bubbles: true}))"
+        )
+        self.one(f"#{id}")
+        self.driver.execute_script(script, id, value)
+
+    def press(self, *keys: str) -> None:
+        ActionChains(self.driver).send_keys(*keys).perform()
+
+    def resize(self, width: int, height: int) -> None:
+        """Gives the page a window of this size; smaller than a desktop's may be, too."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+    def wide(self) -> None:
+        self.resize(*WIDE)
+
+    def prefer(self, scheme: str) -> None:
+        """Has the machine's user prefer light or dark pages."""
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+    def overhang(self) -> int:
+        """By how much the page is wider than its window."""
+        script = "const e = document.scrollingElement; return e.scrollWidth - e.clientWidth"
+        return int(self.driver.execute_script(script))
+
     def shoot(self, name: str) -> None:
-        """Keeps a picture for people to look at."""
+        """Keeps pictures of the page, if somebody wants to look: light, dark and narrow."""
+        if self._shots is None:
+            return
         self._shots.mkdir(parents=True, exist_ok=True)
-        self.driver.save_screenshot(str(self._shots / f"{name}.png"))
+        for kind, scheme, (width, height) in _KINDS:
+            self.prefer(scheme)
+            self.resize(width, height)
+            time.sleep(_DRAWN_S)
+            self.driver.save_screenshot(str(self._shots / f"{name}{kind}.png"))
+        self.prefer("light")
+        self.wide()
 
     def console(self) -> list[str]:
         """What the page has complained about since the last call."""
@@ -93,7 +147,7 @@ class Browser:
 
 
 @contextmanager
-def started(profile: Path, shots: Path) -> Iterator[Browser]:
+def started(profile: Path, shots: Path | None) -> Iterator[Browser]:
     """A browser for some tests; skips them where there is none."""
     program, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if program is None or driver is None:

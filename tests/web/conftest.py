@@ -14,9 +14,9 @@ from web.simulated import Simulated, simulated
 
 @pytest.fixture(scope="package")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    folder = tmp_path_factory.mktemp("browser")
-    shots = Path(os.environ.get("PENSTOCK_SHOTS", folder / "shots"))
-    with started(folder / "profile", shots) as made:
+    shots = os.environ.get("PENSTOCK_SHOTS")
+    profile = tmp_path_factory.mktemp("browser") / "profile"
+    with started(profile, Path(shots) if shots else None) as made:
         yield made
 
 
@@ -30,7 +30,7 @@ def city(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Simulated]:
 @pytest.fixture
 def page(browser: Browser, city: Simulated) -> Browser:
     """The dashboard of the city, in a wide window, light, with nothing complained about yet."""
-    browser.driver.set_window_size(1400, 1000)
+    browser.wide()
     browser.go("about:blank")
     browser.console(), browser.hosts()
     browser.go(city.client.login_link())

@@ -7,14 +7,13 @@ from statistics import median
 from urllib.parse import urlsplit
 
 import pytest
-from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
 from control.rows import RowWriter
 from penstock.channels.durable import write_record
 from penstock.errors import InputError
 from waiting import until
-from web.browser import Browser
+from web.browser import NARROW, Browser
 from web.simulated import Simulated
 
 pytestmark = pytest.mark.system
@@ -84,12 +83,9 @@ def test_two_hundred_fragments_are_not_sluggish(page: Browser) -> None:
 def test_following_one_query_leaves_the_others_pale(page: Browser) -> None:
     page.page("graph")
     page.one("[data-unit=q0]")
-    page.driver.execute_script(
-        "const s = document.getElementById('follow'); s.value = 'q6'; "
-        "s.dispatchEvent(new Event('change', {bubbles: true}))"
-    )
+    page.choose("follow", "q6")
     page.one(".unit.dim")
-    lit = {one.get_attribute("data-unit") for one in page.all(".unit:not(.dim)")}
+    lit = {unit.get_attribute("data-unit") for unit in page.all(".unit:not(.dim)")}
     assert lit == {"q6", "meters1"}
     assert len(page.all(".edge:not(.dim)")) == 1
 
@@ -100,30 +96,30 @@ def test_a_refused_submission_is_told_as_the_command_line_would(
     text = "SELECT hom FROM meters0"
     with pytest.raises(InputError) as error:
         city.client.submit("wrong", "sql", text, ".")
-    page.one("#submit").click()
+    page.click("#submit")
     page.one("#submit-name").send_keys("wrong")
     page.one("#submit-text").send_keys(text)
-    page.one("#submit-confirm").click()
+    page.click("#submit-confirm")
     told = page.one("dialog .error").text
     for line in str(error.value).splitlines():
         assert line.strip(" ^") in told
     assert page.one("dialog mark").text == "hom"
     page.shoot("refused")
-    ActionChains(page.driver).send_keys(Keys.ESCAPE).perform()
+    page.press(Keys.ESCAPE)
     until(lambda: not page.all("dialog"))
     page.sees("wrong was not taken in", selector=".troubles")
     assert all("400 (Bad Request)" in line for line in page.console())
 
 
 def test_what_would_come_of_a_query_is_seen_before(page: Browser, city: Simulated) -> None:
-    page.one("#submit").click()
+    page.click("#submit")
     page.one("#submit-name").send_keys("more")
     page.one("#submit-text").send_keys("SELECT home FROM q0")
-    page.one("#submit-look").click()
+    page.click("#submit-look")
     page.sees("What would come of it", selector="dialog .prospect")
     page.shoot("prospect")
     assert "more" not in [query.name for query in city.client.queries()]
-    ActionChains(page.driver).send_keys(Keys.ESCAPE).perform()
+    page.press(Keys.ESCAPE)
     until(lambda: not page.all("dialog"))
     assert page.console() == []
 
@@ -145,7 +141,7 @@ def test_texts_never_become_markup(page: Browser, city: Simulated) -> None:
         page.page("queries/q3")
         page.sees(HOSTILE[:20], selector=".error")
         page.page("graph")
-        page.one("[data-unit=q3]").click()
+        page.click("[data-unit=q3]")
         page.sees(HOSTILE[:20], selector=".side")
         assert page.driver.title != "taken"
         assert page.all("img[src=x]") == []
@@ -214,16 +210,15 @@ def test_broadcasts_and_devices(page: Browser, city: Simulated) -> None:
 def test_how_it_is_balanced_is_changed_by_clicking(page: Browser, city: Simulated) -> None:
     def chosen(policy: str) -> None:
         page.page("moves")
-        page.one("#balance").click()
+        page.click("#balance")
         page.sees("Now: ", selector="dialog")
         until(lambda: page.one("#balance-policy").get_attribute("value") != "")
-        page.one("#balance-policy").clear()
-        page.one("#balance-policy").send_keys(policy)
-        page.one("#balance-confirm").click()
+        page.fill("#balance-policy", policy)
+        page.click("#balance-confirm")
 
     chosen("correlatoin")
     page.sees("Did you mean correlation?", selector="dialog .error")
-    ActionChains(page.driver).send_keys(Keys.ESCAPE).perform()
+    page.press(Keys.ESCAPE)
     until(lambda: not page.all("dialog"))
     chosen("correlation")
     until(lambda: not page.all("dialog"))
@@ -238,35 +233,20 @@ def background(page: Browser) -> str:
 
 
 def test_light_and_dark(page: Browser) -> None:
-    def prefer(scheme: str) -> None:
-        features = [{"name": "prefers-color-scheme", "value": scheme}]
-        page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-
-    def choose(theme: str) -> None:
-        page.driver.execute_script(
-            "const s = document.getElementById('theme'); s.value = arguments[0]; "
-            "s.dispatchEvent(new Event('change', {bubbles: true}))",
-            theme,
-        )
-
-    prefer("light")
+    page.prefer("light")
     light = background(page)
-    prefer("dark")
+    page.prefer("dark")
     until(lambda: background(page) != light)
     dark = background(page)
-    for name in PAGES:
-        page.page(name)
-        time.sleep(0.4)  # For the picture alone.
-        page.shoot(f"dark-{name}")
-    choose("light")
+    page.choose("theme", "light")
     until(lambda: background(page) == light)
-    prefer("light")
-    choose("dark")
+    page.prefer("light")
+    page.choose("theme", "dark")
     until(lambda: background(page) == dark)
     page.driver.refresh()
     page.one("main > *")
     assert background(page) == dark, "it is remembered"
-    choose("auto")
+    page.choose("theme", "auto")
     until(lambda: background(page) == light)
     assert page.console() == []
 
@@ -276,53 +256,45 @@ def focused(page: Browser) -> str:
 
 
 def test_with_the_keyboard_alone(page: Browser) -> None:
-    def press(*keys: str) -> None:
-        ActionChains(page.driver).send_keys(*keys).perform()
-
     def tab_to(words: str, most: int = 60) -> None:
         for _ in range(most):
-            press(Keys.TAB)
+            page.press(Keys.TAB)
             if words in focused(page):
                 return
         raise AssertionError(f"{words} is not reached, but {focused(page)}")
 
     page.driver.execute_script("document.activeElement.blur()")
     tab_to("Skip to the page", 3)
-    press(Keys.ENTER)
+    page.press(Keys.ENTER)
     assert 'id="main"' in focused(page)
     page.driver.execute_script("document.querySelector('.brand').focus()")
     tab_to('href="#/graph"')
-    press(Keys.ENTER)
+    page.press(Keys.ENTER)
     page.one("[data-unit=meters0]")
     tab_to("data-unit")
-    press(Keys.ENTER)
+    page.press(Keys.ENTER)
     page.one("#move-unit")
     tab_to('id="move-unit"', 300)
-    press(Keys.ENTER)
+    page.press(Keys.ENTER)
     page.one("dialog[open]")
     tab_to('id="move-target"', 4)
     tab_to('id="move-confirm"', 4)
-    press(Keys.ESCAPE)
+    page.press(Keys.ESCAPE)
     until(lambda: not page.all("dialog"))
 
 
 def test_in_a_narrow_window(page: Browser) -> None:
-    page.driver.set_window_size(500, 900)
+    page.resize(*NARROW)
     for name in PAGES:
         page.page(name)
         page.one("main > *")
-        time.sleep(0.3)  # For the picture alone.
-        page.shoot(f"narrow-{name}")
-        wide, room = page.driver.execute_script(
-            "const e = document.scrollingElement; return [e.scrollWidth, e.clientWidth]"
-        )
-        assert wide <= room, name
+        assert page.overhang() <= 0, name
 
 
 def test_a_node_that_falls_silent_is_a_trouble_within_seconds(
     page: Browser, city: Simulated
 ) -> None:
-    node = next(one for one in city.catalog.nodes() if one.name == "n20")
+    node = next(node for node in city.catalog.nodes() if node.name == "n20")
     city.catalog.renew(node.name, node.incarnation, time.time() - 1)
     try:
         page.sees("node n20 has fallen silent", 5, selector=".troubles")

@@ -274,7 +274,8 @@ class Controller:
             self._dropped(name, _STOPPING_AT_MOST_S)
         whole = self._add(asked, former, system, made, asked.begun.start, balance).units.values()
         added = [unit for unit in whole if unit.submission == number]
-        self._catalog.tell("submit", name, f"submitted with {len(added)} units")
+        units_word = "unit" if len(added) == 1 else "units"
+        self._catalog.tell("submit", name, f"submitted with {len(added)} {units_word}")
         if balance is not None:
             tell_of_file(self._catalog, balance)
         return tuple(added)

@@ -68,19 +68,29 @@ function App() {
   }, [page]);
   const wrong = view ? view.troubles.length : 0;
   return html`
-    <a class="skip" href="#main" onClick=${(e) => { e.preventDefault(); document.getElementById("main").focus(); }}>Skip to the page</a>
+    <a class="skip" href="#main" onClick=${(e) => {
+      e.preventDefault();
+      document.getElementById("main").focus();
+    }}>Skip to the page</a>
     <header class="top">
       <a class="brand" href="#/overview"><img src="/assets/icon.svg" alt="" width="22" height="22" />Penstock</a>
-      <nav aria-label="Pages">${PAGES.map(([name, title]) => html`
-        <a key=${name} href=${`#/${name}`} aria-current=${name === page ? "page" : null}>${title}${name === "overview" && wrong ? html`<span class="badge">${wrong}</span>` : null}</a>`)}
+      <nav aria-label="Pages">${PAGES.map(
+        ([name, title]) => html`
+        <a key=${name} href=${`#/${name}`} aria-current=${name === page ? "page" : null}>
+          ${title}${name === "overview" && wrong ? html`<span class="badge">${wrong}</span>` : null}</a>`,
+      )}
       </nav>
-      <span class=${`link ${link}`} role="status">${link === "live" ? "live" : link === "connecting" ? "connecting…" : "offline"}</span>
+      <span class=${`link ${link}`} role="status">
+        ${link === "live" ? "live" : link === "connecting" ? "connecting…" : "offline"}</span>
       <button id="submit" class="primary" disabled=${!view} onClick=${act.submit}>Submit…</button>
       <select id="theme" aria-label="Colours" value=${theme} onChange=${(e) => setTheme(e.target.value)}>
-        <option value="auto">auto</option><option value="light">light</option><option value="dark">dark</option></select>
+        <option value="auto">auto</option><option value="light">light</option>
+          <option value="dark">dark</option></select>
     </header>
     ${link === "lost" || link === "out" ? html`<p class="banner" role="alert">${LINKS[link]}</p>` : null}
-    <main id="main" tabindex="-1">${view ? html`<${Page} key=${page} rest=${rest} act=${act} />` : html`<p class="empty">${LINKS[link]}</p>`}</main>
+    <main id="main" tabindex="-1">
+      ${view ? html`<${Page} key=${page} rest=${rest} act=${act} />` : html`<p class="empty">
+      ${LINKS[link]}</p>`}</main>
     ${open?.kind === "move" ? html`<${MoveDialog} ...${open} onClose=${close} />` : null}
     ${open?.kind === "drop" ? html`<${DropDialog} ...${open} onClose=${close} />` : null}
     ${open?.kind === "balance" ? html`<${BalanceDialog} onClose=${close} />` : null}

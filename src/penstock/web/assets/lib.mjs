@@ -79,6 +79,19 @@ export function State({ of }) {
   return html`<span class=${`state ${of.replace(" ", "-")}`}>${of}</span>`;
 }
 
+/** A number or a name with the word for it. */
+export function Fact({ name, isLate, children }) {
+  return html`<div><dt>${name}</dt><dd class=${isLate ? "late" : ""}>${children}</dd></div>`;
+}
+
+/** A table under heads such as "query, #rows": what begins with # is over numbers. */
+export function Table({ heads, id, children }) {
+  const cells = heads.split(", ").map((head) => (head.startsWith("#") ? ["n", head.slice(1)] : ["", head]));
+  return html`<div class="scroll"><table id=${id}>
+    <thead><tr>${cells.map(([kind, head]) => html`<th key=${head} class=${kind}>${head}</th>`)}</tr></thead>
+    <tbody>${children}</tbody></table></div>`;
+}
+
 export function Empty({ children }) {
   return html`<p class="empty">${children}</p>`;
 }
@@ -86,13 +99,14 @@ export function Empty({ children }) {
 /** A line of numbers as a small picture, from zero to its greatest, or to `most`. */
 export function Spark({ values, most, width = 120, height = 26, title = "" }) {
   const known = values.filter((value) => value !== null && value !== undefined);
-  if (known.length < 2) return html`<svg class="spark" width=${width} height=${height} aria-hidden="true"></svg>`;
+  if (known.length < 2)
+    return html`<svg class="spark" viewBox=${`0 0 ${width} ${height}`} height=${height} aria-hidden="true"></svg>`;
   const top = most || Math.max(...known, 1e-9);
   const step = width / (values.length - 1);
   const y = (value) => height - 1 - (Math.min(value, top) / top) * (height - 3);
   const points = values.map((value, at) => [at * step, y(value ?? 0)]);
   const line = points.map(([x, v]) => `${x.toFixed(1)},${v.toFixed(1)}`).join(" ");
-  return html`<svg class="spark" width=${width} height=${height} role="img" aria-label=${title}>
+  return html`<svg class="spark" viewBox=${`0 0 ${width} ${height}`} height=${height} preserveAspectRatio="none" role="img" aria-label=${title}>
     <polygon points=${`0,${height} ${line} ${width},${height}`} /><polyline points=${line} /></svg>`;
 }
 

@@ -1,15 +1,38 @@
 // What would come of a query before it is submitted: what it shares, where it goes, whom it touches.
-import { html, percent, seconds } from "./lib.mjs";
+import { Table, html, percent, seconds } from "./lib.mjs";
 
 export function Prospect({ of }) {
   if (!of) return null;
-  const { sharing, admission } = of;
   return html`<section class="prospect" aria-live="polite"><h3>What would come of it</h3>
-    ${admission ? html`<p><b class=${admission.fits ? "well" : "late"}>${admission.fits ? "It fits" : "It does not fit"}</b>${admission.projected_s === null ? "" : `: results after ${seconds(admission.projected_s)}`}${admission.limit_s === null ? "" : `, limit ${seconds(admission.limit_s)}`}. ${admission.why.join("; ")}</p>
-      ${Object.keys(admission.places).length ? html`<p>It goes to ${Object.entries(admission.places).map(([name, node]) => `${node} (${name})`).join(", ")}${Object.keys(admission.loads).length ? `; load then ${Object.entries(admission.loads).map(([node, load]) => `${node} ${percent(load)}`).join(", ")}` : ""}.</p>` : null}
-      ${admission.others.length ? html`<table><thead><tr><th>touches</th><th class="n">now</th><th class="n">then</th><th class="n">limit</th></tr></thead><tbody>${admission.others.map((one) => html`
-        <tr key=${one.query}><td>${one.query}</td><td class="n">${seconds(one.before_s)}</td><td class="n">${seconds(one.after_s)}</td><td class="n">${seconds(one.limit_s)}</td></tr>`)}</tbody></table>` : html`<p class="muted">No other query would be slower.</p>`}
-      ${admission.help.map((text) => html`<p class="reason" key=${text}>${text}</p>`)}` : null}
-    ${sharing?.shared.length ? html`<p>It shares ${sharing.shared.map((one) => `${one.stream} of ${one.submission}`).join(", ")}: ${sharing.saved.length} of ${sharing.operators} operators need not run again.</p>` : html`<p class="muted">It shares nothing that runs already.</p>`}
-    ${(sharing?.notes || []).map((text) => html`<p class="reason" key=${text}>${text}</p>`)}</section>`;
+    ${of.admission ? html`<${Admission} of=${of.admission} />` : null}
+    ${of.sharing ? html`<${Sharing} of=${of.sharing} />` : null}</section>`;
+}
+
+function Admission({ of }) {
+  return html`<p><b class=${of.fits ? "well" : "late"}>${of.fits ? "It fits" : "It does not fit"}</b>${latencies(of)}. ${of.why.join("; ")}</p>
+    ${Object.keys(of.places).length ? html`<p>It goes to ${places(of)}.</p>` : null}
+    ${of.others.length
+      ? html`<${Table} heads="touches, #now, #then, #limit">${of.others.map((other) => html`<tr key=${other.query}><td>${other.query}</td>
+          <td class="n">${seconds(other.before_s)}</td><td class="n">${seconds(other.after_s)}</td><td class="n">${seconds(other.limit_s)}</td></tr>`)}</${Table}>`
+      : html`<p class="muted">No other query would be slower.</p>`}
+    ${of.help.map((text) => html`<p class="reason" key=${text}>${text}</p>`)}`;
+}
+
+function latencies({ projected_s: projected, limit_s: limit }) {
+  const told = projected === null ? "" : `: results after ${seconds(projected)}`;
+  return limit === null ? told : `${told}, limit ${seconds(limit)}`;
+}
+
+function places({ places: nodes, loads }) {
+  const told = Object.entries(nodes).map(([name, node]) => `${node} (${name})`).join(", ");
+  const used = Object.entries(loads).map(([node, load]) => `${node} ${percent(load)}`).join(", ");
+  return used ? `${told}; load then ${used}` : told;
+}
+
+function Sharing({ of }) {
+  const shared = of.shared.map((stream) => `${stream.stream} of ${stream.submission}`).join(", ");
+  return html`${shared
+      ? html`<p>It shares ${shared}: ${of.saved.length} of ${of.operators} operators need not run again.</p>`
+      : html`<p class="muted">Nothing of what it computes runs already.</p>`}
+    ${of.notes.map((text) => html`<p class="reason" key=${text}>${text}</p>`)}`;
 }

@@ -10,9 +10,10 @@ export const store = {
   graph: [],
   streams: [],
   shape: null,
-  nodes: new Map(), // name -> {at, utilisation, memory}
-  fragments: new Map(), // name -> {at, rate, latency, busyMs, held}
+  nodes: new Map(), // name -> {at, utilisation, memory, held}
+  fragments: new Map(), // name -> {at, rate, latency, busy, held}
 };
+const busyMs = new Map(); // fragment -> [when, time in batches], of the newest view
 const followers = new Set();
 let queued = false;
 
@@ -41,36 +42,57 @@ function series(map, name, fields) {
   return found;
 }
 
-function add(one, values) {
+function add(known, values) {
   for (const [field, value] of Object.entries(values)) {
-    one[field].push(value);
-    if (one[field].length > KEPT) one[field].shift();
+    known[field].push(value);
+    if (known[field].length > KEPT) known[field].shift();
   }
 }
 
-const NODE = ["at", "utilisation", "memory"];
-const FRAGMENT = ["at", "rate", "latency", "busyMs", "held"];
+const NODE = ["at", "utilisation", "memory", "held"];
+const FRAGMENT = ["at", "rate", "latency", "busy", "held"];
 
 function take(view) {
   store.view = view;
+  const holding = new Set(view.fragments.filter((fragment) => fragment.state === "held back").map((fragment) => fragment.node));
   for (const node of view.nodes)
     add(series(store.nodes, node.name, NODE), {
       at: view.at_s,
-      utilisation: node.utilisation,
+      utilisation: node.state === "up" ? node.utilisation : null,
       memory: node.memory_bytes,
+      held: holding.has(node.name) ? 1 : 0,
     });
-  for (const one of view.fragments) {
-    const measured = one.measured;
-    add(series(store.fragments, one.name, FRAGMENT), {
+  for (const fragment of view.fragments) {
+    const measured = fragment.measured;
+    add(series(store.fragments, fragment.name, FRAGMENT), {
       at: view.at_s,
       rate: measured.rows_in_per_s ?? null,
       latency: measured.latest_latency_s ?? null,
-      busyMs: measured.busy_ms ?? null,
-      held: one.state === "held back" ? 1 : 0,
+      busy: busySince(fragment.name, view.at_s, measured.busy_ms ?? null),
+      held: fragment.state === "held back" ? 1 : 0,
     });
   }
+  forgetAllBut(store.nodes, view.nodes);
+  forgetAllBut(store.fragments, view.fragments);
+  forgetAllBut(busyMs, view.fragments);
   if (view.shape !== store.shape) learnShape(view.shape);
   tell();
+}
+
+/**
+ * The share of time that a fragment worked since the view before; null if it was started anew.
+ * Above one where views come more often than measurements: only the mean over many means something.
+ */
+function busySince(name, atS, ms) {
+  const [beforeS, before] = busyMs.get(name) || [0, null];
+  busyMs.set(name, [atS, ms]);
+  if (ms === null || before === null || ms < before || atS <= beforeS) return null;
+  return (ms - before) / 1000 / (atS - beforeS);
+}
+
+function forgetAllBut(map, known) {
+  const names = new Set(known.map((item) => item.name));
+  for (const name of map.keys()) if (!names.has(name)) map.delete(name);
 }
 
 async function learnShape(shape) {
@@ -83,39 +105,53 @@ async function learnShape(shape) {
   }
 }
 
-/** Busy, held back and idle as shares of the last half minute; null while too little is known. */
-export function shares(name) {
-  const one = store.fragments.get(name);
-  if (!one || one.at.length < 3) return null;
-  const last = one.at.length - 1;
-  let first = last;
-  while (first > 0 && one.at[last] - one.at[first] < SHARES_OVER_S && one.busyMs[first - 1] !== null
-    && one.busyMs[first - 1] <= one.busyMs[first]) first -= 1;
-  const passed = one.at[last] - one.at[first];
-  if (passed < 2 || one.busyMs[last] === null) return null;
-  const held = one.held.slice(first + 1).reduce((sum, x) => sum + x, 0) / (last - first);
-  const busy = Math.min(1 - held, (one.busyMs[last] - one.busyMs[first]) / 1000 / passed);
-  return { busy, held, idle: Math.max(0, 1 - busy - held) };
+const mean = (values) => {
+  const known = values.filter((value) => value !== null);
+  return known.length ? known.reduce((sum, value) => sum + value, 0) / known.length : null;
+};
+
+function sharesOf(known, pick) {
+  if (!known || known.at.length < 2) return null;
+  const since = known.at.at(-1) - SHARES_OVER_S;
+  const first = known.at.findIndex((at) => at >= since);
+  const busy = mean(pick(known).slice(first));
+  if (busy === null) return null;
+  const held = mean(known.held.slice(first));
+  const worked = Math.min(busy, 1 - held);
+  return { busy: worked, held, idle: 1 - held - worked };
 }
+
+/** Busy, held back and idle of a fragment as shares of the last half minute; null if not known. */
+export const shares = (name) => sharesOf(store.fragments.get(name), (known) => known.busy);
+
+/** The same of a node: what it uses of its cores, and how long something on it was held back. */
+export const nodeShares = (name) => sharesOf(store.nodes.get(name), (known) => known.utilisation);
 
 async function learnHistory() {
   const found = await api("/api/history?last=120").catch(() => null);
   if (!found) return;
-  for (const [name, one] of Object.entries(found.nodes)) {
-    const known = series(store.nodes, name, NODE);
-    known.at.unshift(...one.at_s);
-    known.utilisation.unshift(...one.utilisation);
-    known.memory.unshift(...one.memory_bytes);
-  }
-  for (const [name, one] of Object.entries(found.fragments)) {
-    const known = series(store.fragments, name, FRAGMENT);
-    known.at.unshift(...one.at_s);
-    known.rate.unshift(...one.rows_in_per_s);
-    known.latency.unshift(...one.latency_s);
-    known.busyMs.unshift(...one.at_s.map(() => null));
-    known.held.unshift(...one.at_s.map(() => 0));
-  }
+  for (const [name, told] of Object.entries(found.nodes))
+    prepend(series(store.nodes, name, NODE), told.at_s, {
+      utilisation: told.utilisation,
+      memory: told.memory_bytes,
+      held: told.at_s.map(() => 0),
+    });
+  for (const [name, told] of Object.entries(found.fragments))
+    prepend(series(store.fragments, name, FRAGMENT), told.at_s, {
+      rate: told.rows_in_per_s,
+      latency: told.latency_s,
+      busy: told.busy,
+      held: told.at_s.map(() => 0),
+    });
   tell();
+}
+
+/** What was measured before the first view; what came after it is known already. */
+function prepend(known, at, values) {
+  const first = known.at[0] ?? Infinity;
+  const older = at.filter((s) => s < first).length; // Oldest first.
+  known.at.unshift(...at.slice(0, older));
+  for (const [field, all] of Object.entries(values)) known[field].unshift(...all.slice(0, older));
 }
 
 let source = null;
@@ -135,7 +171,10 @@ function connect() {
     store.link = "lost";
     tell();
     if (source.readyState !== EventSource.CLOSED) return; // It tries again by itself.
-    const refusal = await api("/api/nodes").then(() => null, (error) => error);
+    const refusal = await api("/api/nodes").then(
+      () => null,
+      (error) => error,
+    );
     if (refusal && refusal.status === 401) store.link = "out";
     else setTimeout(connect, 1000);
     tell();
