@@ -14,7 +14,7 @@ import pytest
 from penstock.balance.settings import BalanceSettings
 from penstock.control.answer_models import MoveAnswer
 from penstock.control.records import MoveRecord
-from penstock.errors import InputError
+from penstock.errors import InputError, RunError
 from penstock.feeds.rates import known_rates
 from penstock.kernels.engine_choice import light_fragments
 from penstock.kernels.group_numbers import group_numbers
@@ -279,6 +279,24 @@ def test_a_recording_is_read_by_house_and_minute(tmp_path: Path) -> None:
 def test_without_a_recording_houses_are_made_up() -> None:
     watts = generated_watts()
     assert watts.shape[0] == 40 and watts.shape[1] > 900 and watts.min() >= 0 < watts.max()
+
+
+def test_homes_are_as_many_as_one_node_cannot_bear() -> None:
+    """By what rows cost in a trial, whatever the node does besides."""
+    rates = [0.0, 2_000.0, 12_000.0, 12_000.0]
+    often_per_s = 0.2
+    homes = live_tree.homes_for(rates, [0.1 + rate / 40_000 for rate in rates], often_per_s)
+    assert 0.1 + homes * often_per_s / 40_000 == pytest.approx(live_tree._WANTED, abs=0.01)
+    nothing = live_tree.homes_for(rates, [0.1] * 4, often_per_s)
+    assert nothing == live_tree._MOST_HOMES
+    looks = [
+        Look(float(at), {"north": 0.5}, {live_tree._WITNESS: FragmentStatus("f", rows_in=100 * at)})
+        for at in range(12)
+    ]
+    seen = Watched(0.0, tuple(looks), (), {}, ())
+    assert live_tree._busy_at_rates(seen) == ([100.0] * 7, [0.5] * 7)
+    with pytest.raises(RunError, match="too little was seen of the trial"):
+        live_tree._busy_at_rates(Watched(0.0, tuple(looks[:6]), (), {}, ()))
 
 
 def test_districts_of_a_tree_are_one_fragment_a_query(tmp_path: Path) -> None:

@@ -12,13 +12,17 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from penstock.errors import RunError
+from penstock.load.arrays import Ints
+from penstock.model.measurements import FragmentStatus
 from penstock.studies.file_results import digest_results
-from penstock.studies.live_system import LiveSystem, Watched, live_system
+from penstock.studies.live_system import LiveSystem, Look, Watched, live_system
 from penstock.studies.meter_readings import (
     ReportingPhase,
     generated_watts,
@@ -55,28 +59,52 @@ class MeteredTree:
         return sum(phase.minutes for phase in self.phases)
 
 
-FULL = MeteredTree(
-    {"north": 200_000, "south": 20_000},
-    (
-        ReportingPhase(40, _SELDOM_MIN),
-        ReportingPhase(60, _OFTEN_MIN),
-        ReportingPhase(30, _SELDOM_MIN),
-    ),
-    speedup=60,
+_SPEEDUP = 60
+_SHARE_OF_NORTH = 0.1
+"""The south has so many homes for each in the north."""
+_WANTED = 0.95
+"""How busy the node in the north is meant to be while its homes report often."""
+_FIRST_HOMES, _LEAST_HOMES, _MOST_HOMES = 60_000, 20_000, 600_000
+FULL_PHASES = (
+    ReportingPhase(40, _SELDOM_MIN),
+    ReportingPhase(60, _OFTEN_MIN),
+    ReportingPhase(30, _SELDOM_MIN),
 )
-QUICK = MeteredTree(
-    FULL.homes,
-    (
-        ReportingPhase(20, _SELDOM_MIN),
-        ReportingPhase(25, _OFTEN_MIN),
-        ReportingPhase(5, _SELDOM_MIN),
-    ),
-    speedup=60,
+QUICK_PHASES = (
+    ReportingPhase(15, _SELDOM_MIN),
+    ReportingPhase(25, _OFTEN_MIN),
+    ReportingPhase(5, _SELDOM_MIN),
 )
+_TRIAL_PHASES = (ReportingPhase(20, _SELDOM_MIN), ReportingPhase(20, _OFTEN_MIN))
+_SMOOTHED = 5
+_WITNESS = f"north_{_WINDOWS_MIN[0]}"
+"""Reads every row that comes in in the north."""
+DISTRICTS = ("north", "south")
+
+
+def in_both(north: int, phases: tuple[ReportingPhase, ...]) -> MeteredTree:
+    """A tree with so many homes in the north."""
+    homes = {"north": north, "south": round(_SHARE_OF_NORTH * north)}
+    return MeteredTree(homes, phases, _SPEEDUP)
+
+
+def homes_for(rates: Sequence[float], used: Sequence[float], often_per_s: float) -> int:
+    """How many homes make a node as busy as wanted, by how busy it was at which rates of rows.
+
+    ``often_per_s`` are the rows a second of a home that reports often.
+
+    >>> homes_for([1000, 6000], [0.2, 0.45], often_per_s=0.2)
+    80000
+    """
+    slope, base = np.polyfit(rates, used, 1)
+    if slope <= 0:
+        return _MOST_HOMES
+    homes = (_WANTED - base) / slope / often_per_s
+    return int(np.clip(round(homes, -3), _LEAST_HOMES, _MOST_HOMES))
 
 
 def query_names() -> list[str]:
-    return [f"{district}_{minutes}" for district in FULL.homes for minutes in _WINDOWS_MIN]
+    return [f"{district}_{minutes}" for district in DISTRICTS for minutes in _WINDOWS_MIN]
 
 
 def deployment(folder: Path, out: Path, speedup: int) -> str:
@@ -93,7 +121,7 @@ def deployment(folder: Path, out: Path, speedup: int) -> str:
         "    event_time: ts\n"
         "    lateness: 1s\n"
         f"    on: {district}\n"
-        for district in FULL.homes
+        for district in DISTRICTS
     )
     queries = "".join(
         f"  {district}_{minutes}:\n"
@@ -102,7 +130,7 @@ def deployment(folder: Path, out: Path, speedup: int) -> str:
         f"FROM {district}) AS pooled "
         f"GROUP BY pool, window(ts, '{minutes} minutes', '15 minutes')\"\n"
         f"    to: {{files: {out}/{district}_{minutes}, format: parquet}}\n"
-        for district in FULL.homes
+        for district in DISTRICTS
         for minutes in _WINDOWS_MIN
     )
     return f"streams:\n{streams}queries:\n{queries}"
@@ -121,7 +149,6 @@ def balance_settings() -> dict[str, str | float | int | bool | None]:
 
 def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     """The same readings with and without negotiations: they share the machine."""
-    tree = QUICK if quick else FULL
     recording = os.environ.get(RECORDING)
     watts = recorded_watts(Path(recording)) if recording else generated_watts()
     with (
@@ -129,29 +156,70 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
         live_system(PARENTS) as live,
     ):
         folder = Path(name)
-        for district, homes in tree.homes.items():
-            write_readings(folder / f"{district}.parquet", watts, homes, tree.phases)
-        rows = [_row(live, folder, policy, tree.speedup, say) for policy in POLICIES]
+        homes = _bearable_homes(live, folder, watts, say)
+        tree = in_both(homes, QUICK_PHASES if quick else FULL_PHASES)
+        _write(folder, watts, tree)
+        rows = [_row(live, folder, policy, say) for policy in POLICIES]
     table = ResultTable("live-tree", _COLUMNS, tuple(rows))
     setup = _setup(tree, is_recorded=recording is not None)
     return StudyReport("live-tree", tuple(_findings(table)), (table,), (), setup)
 
 
-def _row(live: LiveSystem, folder: Path, policy: str, speedup: int, say: Say) -> tuple[Value, ...]:
-    say(policy)
-    out = folder / f"out-{policy}"
+def _write(folder: Path, watts: Ints, tree: MeteredTree) -> None:
+    for district, homes in tree.homes.items():
+        write_readings(folder / f"{district}.parquet", watts, homes, tree.phases)
+
+
+def _bearable_homes(live: LiveSystem, folder: Path, watts: Ints, say: Say) -> int:
+    """A trial of what rows cost on this machine: so many homes are more than one node may bear."""
+    tree = in_both(_FIRST_HOMES, _TRIAL_PHASES)
+    _write(folder, watts, tree)
+    seen = _watch(live, folder, "trial", "off", say)
+    rates, used = _busy_at_rates(seen)
+    homes = homes_for(rates, used, _SPEEDUP / (60 * _OFTEN_MIN))
+    say(f"{homes:,} homes in the north")
+    return homes
+
+
+def _busy_at_rates(seen: Watched) -> tuple[list[float], list[float]]:
+    """Rows a second that came in in the north, and how busy its node was, over some looks each."""
+    looks = [look for look in seen.looks if _WITNESS in look.units]
+    rates, used = [], []
+    for first, last in zip(looks, looks[_SMOOTHED:], strict=False):
+        span_s = last.at_s - first.at_s
+        rates.append((_rows_in(last) - _rows_in(first)) / span_s)
+        used.append(last.utilisation.get("north", 0.0))
+    if len(rates) < _SMOOTHED:
+        raise RunError("too little was seen of the trial to tell what rows cost")
+    return rates, used
+
+
+def _rows_in(look: Look) -> int:
+    witness = look.units[_WITNESS]
+    assert isinstance(witness, FragmentStatus)
+    return witness.rows_in
+
+
+def _watch(live: LiveSystem, folder: Path, name: str, policy: str, say: Say) -> Watched:
+    """Lets the readings run with a policy, every query on its district's node at first."""
+    out = folder / f"out-{name}"
     shutil.rmtree(out, ignore_errors=True)
 
     def arrange() -> None:
-        live.put({name: name.partition("_")[0] for name in query_names()}, _LEAD_S)
-        given = balance_settings() if policy != "off" else None
-        live.client.set_balance(policy, given)
+        live.put({query: query.partition("_")[0] for query in query_names()}, _LEAD_S)
+        live.client.set_balance(policy, balance_settings() if policy != "off" else None)
 
-    text = deployment(folder, out, speedup)
-    seen = live.watch(f"tree_{policy}", text, query_names(), None, say, arrange)
+    text = deployment(folder, out, _SPEEDUP)
+    seen = live.watch(f"tree_{name}", text, query_names(), None, say, arrange)
     live.client.set_balance("off")
+    return seen
+
+
+def _row(live: LiveSystem, folder: Path, policy: str, say: Say) -> tuple[Value, ...]:
+    say(policy)
+    seen = _watch(live, folder, policy, policy, say)
     latencies = seen.latencies_s()
-    rows, digest = digest_results(out, query_names())
+    rows, digest = digest_results(folder / f"out-{policy}", query_names())
     transfers = [move for move in seen.moves if move.by == "neighbours" and move.state == "done"]
     return (
         policy,
