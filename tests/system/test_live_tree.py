@@ -9,7 +9,9 @@ from pathlib import Path
 import duckdb
 import psutil
 import pytest
+from typer.testing import CliRunner
 
+from penstock.cli.main import app
 from penstock.control.records import MoveRecord
 from penstock.feeds.generators import generator
 from system.under_test import Rows, UnderTest, _comparable
@@ -89,6 +91,13 @@ def up_to(bound: datetime, rows: Rows) -> Rows:
     return Rows({row: count for row, count in rows.items() if moment_of(row) <= bound})
 
 
+def printed(system: UnderTest, *arguments: str) -> str:
+    """What a command prints about the system."""
+    told = CliRunner().invoke(app, [*arguments, "--home", str(system.home.path)])
+    assert told.exit_code == 0, told.output
+    return told.output
+
+
 @pytest.fixture
 def system(tmp_path: Path) -> Iterator[UnderTest]:
     made = UnderTest(tmp_path, nodes=3, parents=PARENTS)
@@ -165,6 +174,13 @@ def test_load_moves_by_negotiation_whatever_happens(system: UnderTest) -> None:
     until(lambda: negotiated(system, "done"), 90, lambda: system.log("north")[-3_000:])
     first = negotiated(system, "done")[0]
     assert (first.source, first.target) == ("north", "root")
+    told = printed(system, "logs", "--negotiations")
+    assert "root: offered" in told and first.unit in told
+    explained = printed(system, "explain", "move", str(first.id))
+    assert "above 60 %: offers what it has too much" in explained
+    assert "took" in explained and first.unit in explained
+    tree = printed(system, "status", "--tree")
+    assert tree.index("root") < tree.index("north") < tree.index("south")
 
     # Its owner falls asleep in the midst of it, and wakes up after it was replaced.
     system.client.set_balance("off")

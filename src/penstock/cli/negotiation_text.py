@@ -15,13 +15,17 @@ Shown = Sequence[tuple[list[str], float]]
 def negotiation_lines(told: NegotiationAnswer) -> Iterator[str]:
     """A negotiation: who began it and why, and a line for every neighbour."""
     clock = time.strftime("%H:%M:%S", time.localtime(told.at_s))
-    if told.kind == "offer":
-        why = f"above {told.upper:g} %: offers what it has too much"
-    else:
-        why = f"below {told.lower:g} %: asks for load"
-    yield f"{clock}  {told.name}  {told.node} at {told.utilisation:.0f} %, {why}"
+    yield f"{clock}  {told.name}  {told.node} at {told.utilisation:.0f} %, {_why(told)}"
     for part in told.peers:
         yield f"    {part.node}: {_part(told, part)}"
+
+
+def _why(told: NegotiationAnswer) -> str:
+    if told.kind == "demand":
+        return f"below {told.lower:g} %: asks for load"
+    if told.utilisation > told.upper:
+        return f"above {told.upper:g} %: offers what it has too much"
+    return "had no room for what it was offered: makes some"
 
 
 def _part(told: NegotiationAnswer, part: NegotiationPart) -> str:
