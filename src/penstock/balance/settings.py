@@ -278,11 +278,12 @@ def balance_words(settings: BalanceSettings) -> str:
     usual = DEFAULT.as_written()
     named = ("policy", "every")
     others = [key for key in own if key not in named and own[key] != usual.get(key)]
-    said = [f"{key} {_shown(own[key])}" for key in others]
+    said = [f"{key} {shown_value(own[key])}" for key in others]
     return ", ".join([settings.policy, f"every {own['every']}", *said])
 
 
-def _shown(value: Plain) -> str:
+def shown_value(value: Plain) -> str:
+    """A setting as people read it; none is no limit."""
     if isinstance(value, bool):
         return str(value).lower()
     return "no limit" if value is None else str(value)

@@ -49,6 +49,8 @@ def balance(
             f"{policy} comes without a policy",
             hint=f"Name it first: penstock balance correlation {policy}",
         )
+    from penstock.balance.settings import shown_value
+
     given = dict(_pair(written) for written in settings or ())
     client = connected(home)
     found = client.balance() if policy is None else client.set_balance(policy, given)
@@ -57,7 +59,7 @@ def balance(
         return
     print(balance_line(found))
     for key, value in found.settings.items():
-        print(f"  {key:<10} {_shown(value)}")
+        print(f"  {key:<10} {shown_value(value)}")
 
 
 def _pair(written: str) -> tuple[str, str]:
@@ -87,9 +89,3 @@ def submitted_line(found: BalanceAnswer, name: str) -> str:
         f"the system stays balanced as commanded: {found.text}; what this file says of it does "
         "not count (penstock balance changes it)"
     )
-
-
-def _shown(value: str | float | int | bool | None) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return "no limit" if value is None else str(value)

@@ -16,10 +16,10 @@ from penstock.model.binding import written_node
 from penstock.model.fragments import Fragment
 from penstock.model.ids import ChannelId, PartId, ReaderId, channel_for, reader_for
 from penstock.model.network import Deployment, Network
-from penstock.model.operators import Input, Operator
+from penstock.model.operators import Operator
 from penstock.model.partition_groups import PartitionGroups
 from penstock.model.retime import Retime, keeps_order, no_order
-from penstock.model.rewiring import copy_operator, rewire
+from penstock.model.rewiring import copy_operator, read_under
 from penstock.model.sharing import SharedStream
 from penstock.model.sources import KafkaSource, RunningSource, Stream
 from penstock.place.fuse import fuse
@@ -317,21 +317,13 @@ def repeat_results(
     names = {
         stream.name: copying.stream(stream.name) for stream in network.streams if stream not in kept
     }
-    own = [_reading(operator, names) for operator in network.operators]
+    own = [read_under(operator, names) for operator in network.operators]
     queries = [
         replace(query, stream=names.get(query.stream, query.stream)) for query in network.queries
     ]
     streams = {stream.name: stream for stream in [*copying.streams.values(), *kept]}
     whole = Network(tuple(streams.values()), (*copying.operators, *own), tuple(queries))
     return replace(deployment, network=whole), frozenset(names)
-
-
-def _reading(operator: Operator, names: Mapping[str, str]) -> Operator:
-    """The operator, reading streams by their new names."""
-    inputs = tuple(
-        Input(names.get(stream.stream, stream.stream), stream.shape) for stream in operator.inputs
-    )
-    return operator if inputs == operator.inputs else rewire(operator, inputs)
 
 
 class _Copying:
@@ -370,7 +362,7 @@ class _Copying:
         return self._names[name]
 
     def _copy(self, operator: Operator) -> None:
-        copy = copy_operator(_reading(operator, self._names), f"{operator.name}{self._suffix}")
+        copy = copy_operator(read_under(operator, self._names), f"{operator.name}{self._suffix}")
         self.operators.append(copy)
         self._names |= zip(operator.outputs, copy.outputs, strict=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from penstock.model.operators import (
@@ -38,6 +39,14 @@ def rewire(operator: Operator, inputs: tuple[Input, ...]) -> Operator:
         case PythonOperator() | Retime():
             return replace(operator, input=inputs[0])
     raise TypeError(f"{operator.kind} cannot be rewired")
+
+
+def read_under(operator: Operator, names: Mapping[str, str]) -> Operator:
+    """The operator, reading streams under their new names; itself if it reads none of them."""
+    inputs = tuple(
+        Input(names.get(stream.stream, stream.stream), stream.shape) for stream in operator.inputs
+    )
+    return operator if inputs == operator.inputs else rewire(operator, inputs)
 
 
 def copy_operator(operator: Operator, name: str) -> Operator:

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from penstock.model.network import Network, Query
-from penstock.model.operators import Input, Operator, SqlWrite
-from penstock.model.rewiring import copy_operator, rewire
+from penstock.model.operators import Operator, SqlWrite
+from penstock.model.rewiring import copy_operator, read_under
 
 
 def grown(network: Network, generations: Mapping[str, int]) -> Network:
@@ -65,15 +65,8 @@ def _apart(
             stream = operator.input.stream
             names[operator.name] = names.get(stream, stream)
             continue
-        copy = _reading(operator, names)
+        copy = read_under(operator, names)
         copy = copy if mine else copy_operator(copy, f"{operator.name}_again_{generation}")
         made.append(copy)
         names |= zip(operator.outputs, copy.outputs, strict=True)
     return made, names
-
-
-def _reading(operator: Operator, names: Mapping[str, str]) -> Operator:
-    inputs = tuple(
-        Input(names.get(stream.stream, stream.stream), stream.shape) for stream in operator.inputs
-    )
-    return operator if inputs == operator.inputs else rewire(operator, inputs)

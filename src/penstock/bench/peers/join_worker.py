@@ -8,15 +8,12 @@ each stream.
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
@@ -25,6 +22,7 @@ from pyspark.sql import functions as F
 
 from penstock.bench.peers.join_watch import JoinWatch, WatchedJoin
 from penstock.bench.peers.processor import processor_seconds, spent_s
+from penstock.bench.peers.serving import Answer, Request, serve_requests
 from penstock.bench.peers.stock import stock_session
 from penstock.lang.deployment import parse_deployment
 from penstock.model.ids import PartId
@@ -36,8 +34,6 @@ from penstock.spark.state import StateFolder
 CORES, MEMORY_BYTES = 2, 2 << 30
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _POLL_S = 0.02
-Request = dict[str, Any]
-Answer = dict[str, Any]
 Run = Callable[[Request, Path], Answer]
 
 _DEPLOYMENT = """
@@ -169,15 +165,5 @@ def answer(run: Run, request: Request) -> Answer:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def main() -> None:
-    """Serves requests until standard input ends."""
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever else prints must not mix with the answers
-    run = _side(sys.argv[1])
-    print(json.dumps({"ready": True}), file=answers, flush=True)
-    for line in sys.stdin:
-        print(json.dumps(answer(run, json.loads(line))), file=answers, flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    serve_requests(lambda name: partial(answer, _side(name)))

@@ -7,26 +7,23 @@ such processes, one a side, are kept running and asked in turn, so that both see
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pyarrow.dataset as ds
 
 from penstock.bench.peers import compiled, stock
 from penstock.bench.peers.processor import processor_seconds, spent_s
+from penstock.bench.peers.serving import Answer, Request, serve_requests
 from penstock.bench.peers.workload import Workload
 from penstock.spark.session import SessionOptions, start_session
 
 _CORES, _MEMORY_BYTES = 2, 2 << 30
-Request = dict[str, Any]
 Run = Callable[[Request, Workload, Path], list[dict]]
 
 
@@ -48,7 +45,7 @@ def _parts(request: Request, scratch: Path) -> str:
     return compiled.pipeline_parts(request["pipeline"], scratch / "out")
 
 
-def _answer(run: Run, request: Request) -> dict[str, object]:
+def _answer(run: Run, request: Request) -> Answer:
     workload = Workload(Path(request["path"]), request["events"], request["files"])
     scratch = Path(tempfile.mkdtemp(prefix="penstock-bench-"))
     try:
@@ -78,15 +75,5 @@ def _rows(folder: Path) -> int:
     return int(ds.dataset(folder, format="parquet", exclude_invalid_files=True).count_rows())
 
 
-def main() -> None:
-    """Serves requests until standard input ends."""
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever else prints must not mix with the answers
-    run = _side(sys.argv[1])
-    print(json.dumps({"ready": True}), file=answers, flush=True)
-    for line in sys.stdin:
-        print(json.dumps(_answer(run, json.loads(line))), file=answers, flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    serve_requests(lambda name: partial(_answer, _side(name)))
