@@ -24,9 +24,6 @@ ReaderId = NewType("ReaderId", str)
 NodeId = NewType("NodeId", str)
 """A node."""
 
-QueryId = NewType("QueryId", str)
-"""A query, as people named it."""
-
 
 def reader_for(part: PartId) -> ReaderId:
     """As what a part of a fragment reads its inputs.
