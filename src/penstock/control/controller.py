@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import re
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,7 +24,7 @@ from penstock.control.examining import Examiner, Proposal, refusal
 from penstock.control.group_moves import BETWEEN, GroupMoves
 from penstock.control.home import Home
 from penstock.control.live_sharing import LiveSharing, leaving
-from penstock.control.live_tree import check_attached, check_plan, tree_wiring
+from penstock.control.live_tree import check_attached, tree_wiring
 from penstock.control.notices import NOTED_EVERY_S, Notices
 from penstock.control.placing import plan_nodes
 from penstock.control.recorded_plans import plan_text, recorded_system
@@ -41,11 +40,13 @@ from penstock.control.sharing_models import GraphAnswer, SharingAnswer
 from penstock.control.spreading import whole_fragments
 from penstock.control.system import System, Unit, extend, understand
 from penstock.control.system_balance import balance_of_file, tell_of_file
+from penstock.control.unit_data import UnitData
+from penstock.control.unit_moves import begin_moves, no_node
 from penstock.errors import InputError, PenstockError, RunError, listed, suggestion
 from penstock.model.beginnings import Begun, StartKind
 from penstock.model.durations import US_PER_S
 from penstock.model.estimates import OperatorEstimate
-from penstock.model.ids import PartId, channel_for, reader_for
+from penstock.model.ids import PartId, reader_for
 from penstock.model.moves import Move
 from penstock.model.network import Deployment
 from penstock.model.parts import node_of_part
@@ -74,6 +75,7 @@ class Controller:
         self._asking = threading.Lock()
         self._assigning = threading.Lock()
         self._costs = CostMemory(home.path / COSTS)
+        self._data = UnitData(StateLayout(home.state))
         self.groups = GroupMoves(catalog, home.state, self.system)
         self._shared = LiveSharing(home.state, catalog, self.channel)
         self.notices = Notices(catalog, home.state, self.system)
@@ -414,11 +416,11 @@ class Controller:
         names = [node.name for node in self._catalog.nodes()]
         for unit in units:
             if unit.on is not None and unit.on not in names:
-                raise _no_node(unit.on, names)
+                raise no_node(unit.on, names)
 
     def channel(self, stream: str) -> Channel:
         """The channel that carries a stream."""
-        return Channel.open(StateLayout(self._home.state).channel(channel_for(stream)))
+        return self._data.channel(stream)
 
     def drop(
         self, name: str, patience_s: float = _STOPPING_AT_MOST_S, keep_data: bool = False
@@ -450,8 +452,8 @@ class Controller:
                 self.channel(stream).forget(unit.reader)
         for unit in left.gone:
             if kept is not None and unit.submission == submission.id:
-                self._keep(unit, kept)
-            self._forget(unit)
+                self._data.keep(unit, kept)
+            self._data.forget(unit)
         for stream in left.untapped:
             self.channel(stream).drop()
         if is_whole:
@@ -538,90 +540,22 @@ class Controller:
                 )
             time.sleep(0.05)
 
-    def _keep(self, unit: Unit, folder: Path) -> None:
-        """Puts what a unit has written aside, under the same names as in the state folder."""
-        layout = StateLayout(self._home.state)
-        for part in (layout.channel(unit.gives), *layout.of_unit(unit.id)):
-            if part.exists():
-                target = folder / part.relative_to(layout.path)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                part.rename(target)
-
-    def _forget(self, unit: Unit) -> None:
-        self.channel(unit.gives).drop()
-        for folder in StateLayout(self._home.state).of_unit(unit.id):
-            shutil.rmtree(folder, ignore_errors=True)
-
     def move(self, wishes: Sequence[Move]) -> tuple[MoveRecord, ...]:
         """Begins the moves of one plan; raises, and begins none, if one of them makes no sense."""
         of_groups = [wish for wish in wishes if BETWEEN in wish.unit]
         with self._assigning:
-            moved = self._moved([wish for wish in wishes if wish not in of_groups])
+            plain = [wish for wish in wishes if wish not in of_groups]
+            moved = begin_moves(self._catalog, self.system(), plain)
             given = (
                 self.groups.begin(wish.unit, wish.target, wish.reason, wish.numbers)
                 for wish in of_groups
             )
             return (*moved, *given)
 
-    def _moved(self, wishes: Sequence[Move]) -> tuple[MoveRecord, ...]:
-        units = {unit.name: unit for unit in self._catalog.units()}
-        moving = {move.unit for move in self._catalog.moves(open_only=True)}
-        for wish in wishes:
-            self._check_move(wish, units, moving)
-            moving.add(wish.unit)
-        wiring = tree_wiring(self._catalog.nodes(), self.system())
-        if wiring is not None:
-            moves = self._catalog.moves(open_only=True)
-            check_plan(wiring, units, moves, {wish.unit: wish.target for wish in wishes})
-        now_s = self._catalog.now_s()
-        rows = [
-            {
-                "unit": wish.unit,
-                "source": units[wish.unit].node,
-                "target": wish.target,
-                "state": "preparing",
-                "created_s": now_s,
-                "reason": wish.reason,
-                "numbers": dict(wish.numbers or {"by": "people"}),
-            }
-            for wish in wishes
-        ]
-        begun = map(self._catalog.move, self._catalog.add_moves(rows))
-        return tuple(move for move in begun if move is not None)
-
-    def _check_move(self, wish: Move, units: Mapping[str, UnitRecord], moving: set[str]) -> None:
-        names = list(units)
-        if wish.unit not in units:
-            hint = f"There are {listed(names)}. {suggestion(wish.unit, names)}".strip()
-            raise InputError(f"no fragment {wish.unit}", hint=hint)
-        now_s, nodes = self._catalog.now_s(), self._catalog.nodes()
-        alive = [node.name for node in nodes if node.is_alive(now_s)]
-        if wish.target not in [node.name for node in nodes]:
-            raise _no_node(wish.target, alive)
-        if wish.target not in alive:
-            raise InputError(
-                f"node {wish.target} is not alive", hint=f"Those that are: {listed(alive)}."
-            )
-        unit = units[wish.unit]
-        if unit.node == wish.target:
-            raise InputError(
-                f"{wish.unit} already runs on {wish.target}", hint="Nothing needs to be done."
-            )
-        if unit.name in moving:
-            raise InputError(f"{wish.unit} is being moved already", hint="Wait until it is done.")
-        if unit.node is None or unit.state == "finished" or unit.is_dropped:
-            raise InputError(f"{wish.unit} is not running", hint="Only what runs can be moved.")
-
     def tick(self) -> None:
         """Looks at the system and carries out what has to be decided now."""
         with self._assigning:
             self._decisions.carry_on()
-
-
-def _no_node(name: str, names: Iterable[str]) -> InputError:
-    known = list(names)
-    hint = f"There are {listed(known)}. {suggestion(name, known)}".strip()
-    return InputError(f"no node {name}", hint=hint)
 
 
 def _check_engines(units: Sequence[Unit]) -> None:
