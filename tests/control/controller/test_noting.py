@@ -54,7 +54,7 @@ def test_the_same_work_is_planned_with_costs_measured_before(
     ami.note_costs(100.0)
     given: list[object] = []
     monkeypatch.setattr(
-        "penstock.control.controller.planned_nodes", lambda *told: given.append(told[-1]) or {}
+        "penstock.control.controller.plan_nodes", lambda *told: given.append(told[-1]) or {}
     )
     others = AMI.replace("peaks:", "tops:").replace("readings", "others")
     with closing(empty_catalog(tmp_path / "later.db")) as later:
