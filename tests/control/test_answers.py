@@ -226,6 +226,7 @@ class TestQueries:
                 "projected_s": None,
                 "measured_s": None,
                 "kept_for": [],
+                "shares": [],
             }
         ]
 

@@ -20,7 +20,9 @@ from penstock.control.records import Submission
 from penstock.control.system import assemble
 from penstock.errors import RunError
 from penstock.lang.deployment import parse_deployment
+from penstock.model.aggregates import AggregateCall
 from penstock.model.beginnings import Beginning, Begun, InputStart, Reread, Since
+from penstock.model.canonical_stream import CanonicalStream
 from penstock.model.expressions import Call, Case, Cast, Column, Expression, Literal
 from penstock.model.fragments import Fragment
 from penstock.model.functions import FUNCTIONS
@@ -43,6 +45,7 @@ from penstock.model.partition_groups import PartitionGroups
 from penstock.model.retime import Retime
 from penstock.model.schema import Schema, Shape
 from penstock.model.settings import values_of
+from penstock.model.slices import FromSlices, Slices
 from penstock.model.sources import (
     ConsoleSink,
     CsvLayout,
@@ -75,6 +78,15 @@ DATABASE = Database("sqlite:///a.db")
 STORED = replace(HOMES, path=None, database=DATABASE, table="homes_now")
 EQUAL, CITY = (("home", "home"),), (("city", "city"),)
 
+WINDOWS = Aggregate("windows", READINGS, Window.of(60, 20), (), (("n", AggregateCall("count")),))
+SLICES = Input(
+    "slices",
+    Shape.timed(
+        Schema.parse("window_start timestamp, window_end timestamp, n bigint"), "window_end"
+    ),
+)
+MEANING = CanonicalStream("rows", (HEAVY,), {"n": Column("count")}, ((Column("at"), 5),), True)
+
 OPERATORS: tuple[Operator, ...] = (
     Filter("filter", READINGS, HEAVY),
     Switch("switch", READINGS, (("heavy", HEAVY), ("rest", Literal(True)))),
@@ -89,6 +101,8 @@ OPERATORS: tuple[Operator, ...] = (
     SqlWrite("write", READINGS, DATABASE, "results"),
     PythonOperator("python", READINGS, "cleaning:drop", SHAPE.schema, Path("/data")),
     Retime("retime", READINGS, "ts", 5, is_copy=True),
+    Slices("slices", WINDOWS, SLICES.shape),
+    FromSlices("hours", SLICES, WINDOWS, (), (("n",),), MEANING),
 )
 SOURCES: tuple[Source, ...] = (
     GeneratorSource("meters", {"days": 1, "from": date(2026, 1, 5), "shares": [0.5, {"a": 1}]}),

@@ -16,8 +16,14 @@ from penstock.control.sharing_answers import kept_for, sharing_answer
 from penstock.control.system import System, Unit, assemble, extend, prune, understand
 from penstock.errors import InputError
 from penstock.kernels.engine_choice import choose_engine
-from penstock.model.beginnings import InputStart, Since
+from penstock.load.apportion import operator_shares
+from penstock.load.costs import measured_costs
+from penstock.model.beginnings import Begun, InputStart, Since
+from penstock.model.canonical import canonical_streams, plan_signature, work_signature
+from penstock.model.expressions import to_sql
+from penstock.model.fragments import Fragment
 from penstock.model.sharing import NOTHING_SHARED, Sharing
+from penstock.place.pruning import needed_columns
 
 STREAMS = """
 streams:
@@ -63,10 +69,13 @@ class Growing:
         self.submissions.append(asked)
         return sharing
 
-    def operators(self, name: str) -> list[str]:
+    def fragment(self, name: str) -> Fragment:
         fragment = self.system.units[name].fragment
         assert fragment is not None
-        return [operator.name for operator in fragment.operators]
+        return fragment
+
+    def operators(self, name: str) -> list[str]:
+        return [operator.name for operator in self.fragment(name).operators]
 
 
 @pytest.fixture
@@ -80,7 +89,8 @@ def test_a_result_that_is_the_same_is_read(growing: Growing) -> None:
     sharing = growing.add("same", SAME)
     (read,) = sharing.reads
     assert (read.source, read.maker, read.tapped) == ("sums", "sums", False)
-    assert read.columns == (("amount", "kwh"), ("id", "home"), ("at", "since"))
+    (reading,) = read.operators
+    assert reading.details == "`kwh` AS amount, `home` AS id, `since` AS at"
     assert len(sharing.saved) == 4
     unit = growing.system.units["same"]
     assert (unit.reads, unit.shares) == (("sums",), ("sums",))
@@ -93,10 +103,10 @@ def test_a_stream_inside_a_fragment_is_tapped(growing: Growing) -> None:
     sharing = growing.add("all", ALL)
     (read,) = sharing.reads
     assert (read.source, read.maker, read.tapped) == ("sums_aggregate", "sums", True)
-    assert sharing.saved == ("all_aggregate",)
+    assert sharing.saved == ("all_aggregate", "all")
     assert growing.system.units["sums"].taps == ("sums_aggregate",)
     assert growing.system.makers["sums_aggregate"].name == "sums"
-    assert growing.operators("all") == ["all_aggregate", "all"]
+    assert growing.operators("all") == ["all"]
 
 
 def test_the_rest_of_a_wider_query_is_shared_on(growing: Growing) -> None:
@@ -114,14 +124,140 @@ def test_cheap_work_is_repeated(growing: Growing) -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        SUMS.replace("10 minutes", "20 minutes"),
-        SUMS.replace("sum(kwh) AS", "avg(kwh) AS"),
+        SUMS.replace("10 minutes", "15 minutes"),
+        SUMS.replace("sum(kwh)", "max(kwh)"),
         SUMS.replace("FROM readings", "FROM readings WHERE kwh > 0"),
         SUMS.replace("SELECT home", "SELECT district AS home").replace("BY home", "BY district"),
+        SUMS.replace("window.", "session_window.").replace("window(", "session_window("),
     ],
 )
 def test_what_is_not_the_same_is_not_shared(growing: Growing, other: str) -> None:
     assert growing.add("other", other) == NOTHING_SHARED
+
+
+def test_a_stricter_filter_is_what_is_left(growing: Growing) -> None:
+    stricter = SUMS.replace("kwh) > 9", "kwh) > 12").replace("home,", "home, home AS h,", 1)
+    (read,) = growing.add("stricter", stricter).reads
+    assert (read.source, read.tapped) == ("sums", False)
+    assert growing.operators("stricter") == ["stricter_rest", "stricter"]
+    assert read.rest is not None and to_sql(read.rest) == "(12 < `kwh`)"
+    choice = choose_engine(growing.system.units["stricter"].network, growing.fragment("stricter"))
+    assert choice.engine == "light"
+
+
+def test_a_wider_filter_needs_what_is_inside(growing: Growing) -> None:
+    (read,) = growing.add("wider", SUMS.replace("> 9", "> 3")).reads
+    assert (read.source, read.tapped) == ("sums_aggregate", True)
+    assert growing.operators("wider") == ["wider_rest", "wider"]
+
+
+def test_some_groups_of_many(growing: Growing) -> None:
+    """A filter on keys may come before or behind the windows."""
+    (read,) = growing.add("one", SUMS.replace("GROUP", "WHERE home = 'h7' GROUP")).reads
+    assert (read.source, read.tapped) == ("sums", False)
+    assert read.rest is not None and to_sql(read.rest) == "('h7' = `home`)"
+    (other,) = growing.add("behind", SUMS + " AND home = 'h7'").reads
+    assert (other.source, other.rest) == (read.source, read.rest)
+
+
+def test_some_groups_of_other_windows(growing: Growing) -> None:
+    hours = SUMS.replace("10 minutes", "1 hour").replace("GROUP", "WHERE home = 'h7' GROUP")
+    (read,) = growing.add("hours", hours).reads
+    assert (read.source, read.is_sliced) == ("sums_aggregate_slices", True)
+    assert read.rest is not None and to_sql(read.rest) == "('h7' = `home`)"
+    assert growing.operators("hours")[:2] == ["hours_aggregate_rest", "hours_aggregate"]
+    fragment = growing.fragment("sums")
+    assert [operator.name for operator in fragment.operators][1] == "sums_aggregate_slices"
+    assert fragment.taps == ("sums_aggregate_slices",)
+    growing.add("all", ALL)
+    assert growing.fragment("sums").taps == ("sums_aggregate", "sums_aggregate_slices")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        SUMS.replace("10 minutes", "20 minutes"),
+        SUMS.replace("'10 minutes'", "'1 hour', '30 minutes'"),
+        SUMS.replace("sum(kwh) AS", "avg(kwh) AS"),
+        SUMS.replace("sum(kwh) AS", "count(kwh) AS"),
+        "SELECT window.end AS at, sum(kwh) AS kwh FROM readings GROUP BY window(ts, '10 minutes')",
+        SUMS.replace("home", "substring(home, 1, 1) AS h", 1).replace("BY home", "BY 1"),
+    ],
+)
+def test_windows_are_put_together_from_slices(growing: Growing, other: str) -> None:
+    (read,) = growing.add("other", other).reads
+    assert (read.source, read.maker, read.tapped) == ("sums_aggregate_slices", "sums", True)
+    fragment = growing.fragment("other")
+    choice = choose_engine(growing.system.units["other"].network, fragment)
+    assert choice.reason == "windows put together from slices that are shared"
+    assert choose_engine(growing.system.units["other"].network, fragment, "native") == choice
+
+
+def test_what_is_made_of_slices_is_shared_on(growing: Growing) -> None:
+    """By its own meaning: whoever wants the same reads its result."""
+    hour = SUMS.replace("10 minutes", "1 hour")
+    growing.add("hour", hour)
+    (read,) = growing.add("again", hour.replace("AS kwh", "AS total")).reads
+    assert (read.source, read.maker, read.tapped) == ("hour", "hour", False)
+    (read,) = growing.add("day", SUMS.replace("10 minutes", "1 day")).reads
+    assert (read.source, read.maker) == ("sums_aggregate_slices", "sums")
+
+
+def test_slices_have_a_place_wherever_operators_have(growing: Growing) -> None:
+    growing.add("hour", SUMS.replace("10 minutes", "1 hour"))
+    costs = measured_costs()
+    for name, kinds in {
+        "sums": ["aggregate", "slices", "filter", "map"],
+        "hour": ["from_slices", "filter", "map"],
+    }.items():
+        fragment = growing.fragment(name)
+        shares = operator_shares(fragment, 1_000, 10, 50.0, costs)
+        assert [share.kind for share in shares] == kinds
+        assert work_signature(fragment)
+    read = needed_columns(growing.system.units["sums"].network, growing.fragment("sums"))
+    assert read["readings"] == ("ts", "home", "kwh")
+
+
+def test_slices_are_not_repeated(growing: Growing) -> None:
+    """Whoever wants rows from the start on computes all that is behind them anew, from rows."""
+    hour = SUMS.replace("10 minutes", "1 hour").replace("GROUP", "WHERE home = 'h7' GROUP")
+    growing.add("hour", hour)
+    growing.add("alone", hour, share=False)
+    asked = Submission(9, "again", "sql", "SELECT * FROM hour", ".", begun=Begun("start"))
+    network = extend(growing.system, asked).deployments[9].network
+    kinds = [operator.kind for operator in network.operators]
+    assert kinds == ["filter", "aggregate", "filter", "map", "map"]
+    signatures = canonical_streams(network)
+    alone = canonical_streams(growing.system.deployments[4].network)["alone"]
+    assert signatures["again"].signature == alone.signature
+
+
+def test_a_native_query_does_not_read_slices(growing: Growing) -> None:
+    hour = SUMS.replace("10 minutes", "1 hour")
+    sharing = growing.add("d", f'queries:\n  hour: {{sql: "{hour}", engine: native}}', kind="yaml")
+    assert not sharing.reads
+    assert sharing.notes == (
+        "hour is not run by kernels, and only they put windows together from slices",
+    )
+
+
+def test_a_key_that_is_a_double_is_taken_as_it_is(growing: Growing) -> None:
+    """Zeros of both signs are one group, and behind it nobody knows which they were."""
+    grouped = (
+        "SELECT kwh, window.end AS at, count(*) AS n "
+        "FROM readings {} GROUP BY kwh, window(ts, '{}')"
+    )
+    growing.add("fine", grouped.format("", "1 minute"))
+    assert growing.add("coarse", grouped.format("", "1 hour")).reads
+    assert not growing.add("some", grouped.format("WHERE 1 / kwh > 0", "1 minute")).reads
+
+
+def test_rows_that_do_not_say_when_they_were(growing: Growing) -> None:
+    """Those of windows that began before the new query do not count; so they must be known."""
+    timeless = SUMS.replace("window.start AS since, ", "")
+    growing.add("timeless", timeless, share=False)
+    (read,) = growing.add("again", timeless).reads
+    assert read.source == "sums"
 
 
 def test_why_something_equal_is_not_shared(growing: Growing) -> None:
@@ -140,10 +276,9 @@ def test_a_stream_of_its_own_begins_with_it(growing: Growing) -> None:
 def test_a_name_of_its_own_is_in_the_way(growing: Growing) -> None:
     text = f'queries:\n  sums_aggregate: "{FILTER}"\n  all: "{ALL}"'
     sharing = growing.add("two", text, kind="yaml")
-    assert not sharing.reads
+    assert [read.source for read in sharing.reads] == ["sums_aggregate_slices"]
     assert sharing.notes == (
-        "all_aggregate is the same as sums_aggregate, "
-        "but sums_aggregate is the name of a stream of its own",
+        "all is part of sums_aggregate, but sums_aggregate is the name of a stream of its own",
     )
 
 
@@ -207,6 +342,27 @@ class TestDropping:
         assert (left.untapped, left.changed) == (("sums_aggregate",), {"sums"})
         assert left.system.units["sums"].taps == ()
 
+    def test_slices_that_nobody_reads_are_not_given(self, growing: Growing) -> None:
+        before = growing.system.units["sums"]
+        growing.add("hour", SUMS.replace("10 minutes", "1 hour"))
+        given = growing.system.units["sums"]
+        assert given.taps == ("sums_aggregate_slices",)
+        assert plan_signature(given.network, growing.fragment("sums")) == plan_signature(
+            before.network, before.fragment or growing.fragment("sums")
+        ), "its state stays"
+        left = leaving(growing.system, [3])
+        assert left.untapped == ("sums_aggregate_slices",)
+        assert left.system.units["sums"] == before
+
+    def test_a_tail_that_is_read_again_is_given_again(
+        self, growing: Growing, shared: System
+    ) -> None:
+        growing.system = leaving(shared, [2, 4]).system
+        assert not growing.fragment("sums").has_tail
+        (read,) = growing.add("later", SUMS).reads
+        assert (read.source, read.tapped) == ("sums", False)
+        assert growing.fragment("sums").has_tail
+
     def test_with_the_last_reader_all_goes(self, shared: System) -> None:
         once = leaving(shared, [2])
         left = leaving(once.system, [2, 3, 4])
@@ -237,4 +393,4 @@ def test_what_is_said_of_it(growing: Growing) -> None:
         ["all", "sums"],
         True,
     )
-    assert (said.saved, said.operators) == (["same_aggregate"], 2)
+    assert (said.saved, said.operators) == (["same_aggregate", "same"], 2)

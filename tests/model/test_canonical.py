@@ -14,7 +14,6 @@ from laws import tried
 from model.samples import counted, filtered, input_of, more, stream_of
 from penstock.lang.deployment import parse_deployment
 from penstock.model.canonical import (
-    VERSION,
     canonical_streams,
     plan_signature,
     same_operators,
@@ -22,6 +21,7 @@ from penstock.model.canonical import (
     work_signature,
 )
 from penstock.model.canonical_expressions import describe, normalise
+from penstock.model.canonical_stream import VERSION
 from penstock.model.encoding import encode
 from penstock.model.expressions import Call, Case, Column, Expression, Literal
 from penstock.model.fragments import Fragment
@@ -144,6 +144,10 @@ EQUAL = {
         "SELECT count(1) AS a, sum(kwh) AS b, window.end AS c, district AS d, home AS f "
         "FROM readings GROUP BY window(ts, '1 hour'), district, home",
     ),
+    "a condition on a key before or behind the groups": (
+        GROUPED.replace("GROUP BY", "WHERE home = 'a' AND kwh > 1 GROUP BY"),
+        f"{GROUPED.replace('GROUP BY', 'WHERE kwh > 1 GROUP BY')} HAVING home = 'a'",
+    ),
     "having and an outer where": (
         f"{GROUPED} HAVING sum(kwh) > 9",
         f"SELECT * FROM ({GROUPED}) AS g WHERE s > 9",
@@ -239,6 +243,9 @@ DIFFERENT = [
     GROUPED.replace("home", "district"),
     f"{GROUPED} HAVING sum(kwh) > 9",
     GROUPED.replace("GROUP BY", "WHERE kwh > 9 GROUP BY"),
+    GROUPED.replace("GROUP BY", "WHERE home = 'a' GROUP BY"),
+    GROUPED.replace("home", "kwh").replace("GROUP BY", "WHERE 1 / kwh > 0 GROUP BY"),
+    f"{GROUPED.replace('home', 'kwh')} HAVING 1 / kwh > 0",
     GROUPED.replace("SELECT home, ", "SELECT "),
     GROUPED.replace("SELECT home, ", "SELECT ").replace("BY home, ", "BY "),
     GROUPED.replace("window", "session_window").replace(", '30 minutes'", ""),
@@ -520,6 +527,12 @@ def respelled(expression: Expression, choose: st.DataObject) -> Expression:
 @tried(60)
 def test_rewrites_keep_the_spelling(condition: Expression, data: st.DataObject) -> None:
     assert describe(normalise(respelled(condition, data))) == describe(normalise(condition))
+
+
+def test_what_says_nothing_is_left_out() -> None:
+    true, false, unknown = Literal(True), Literal(False), Column("b")
+    assert normalise(Call("or", (true, Call("not", (true,))))) == true
+    assert normalise(Call("or", (false, unknown))) == normalise(Call("and", (true, unknown)))
 
 
 @given(CONDITIONS, CONDITIONS)

@@ -14,7 +14,8 @@ import pytest
 from model.samples import MIN, S, counted, filtered, input_of, more, stream_of
 from penstock.channels.durable import read_text, write_text
 from penstock.errors import InputError, RunError
-from penstock.model.canonical import VERSION, plan_signature
+from penstock.model.canonical import plan_signature
+from penstock.model.canonical_stream import VERSION
 from penstock.model.network import Network, Query
 from penstock.model.operators import Aggregate
 from penstock.model.sources import DirectorySource, GeneratorSource, MemorySink, Stream

@@ -35,10 +35,21 @@ def sharing_lines(sharing: SharingAnswer) -> Iterator[str]:
         yield f"not shared: {note}"
 
 
-def _shared(shared: SharedAnswer) -> str:
-    inside = f", inside {shared.fragment}" if shared.tapped else ""
-    users = f" (used by {', '.join(shared.used_by)}{inside})" if shared.used_by else inside
-    return f"{shared.source}{users}"
+def _shared(one: SharedAnswer) -> str:
+    users = f"used by {', '.join(one.used_by)}" if one.used_by else ""
+    told = ", ".join(filter(None, (users, _where(one) if one.tapped else "")))
+    return f"{one.source}{f' ({told})' if told else ''}{_rest(one)}"
+
+
+def _where(one: SharedAnswer) -> str:
+    """Where the fragment has what is shared of it."""
+    if one.is_sliced:
+        return f"slices of the windows of {one.fragment}"
+    return f"inside {one.fragment}" if one.tapped else f"the result of {one.fragment}"
+
+
+def _rest(one: SharedAnswer) -> str:
+    return "" if one.rest is None else f", with a residual filter: {one.rest}"
 
 
 def admission_lines(found: AdmissionAnswer) -> Iterator[str]:
@@ -86,8 +97,7 @@ def graph_lines(graph: GraphAnswer) -> Iterator[str]:
     for shared in graph.sharing.shared:
         users = [name for name in shared.used_by if name != graph.name]
         also = f"; used by {', '.join(users)}" if users else ""
-        inside = "inside it" if shared.tapped else "its result"
-        yield f"  shares    {shared.source} of {shared.fragment}, {inside}{also}"
+        yield f"  shares    {shared.source}, {_where(shared)}{_rest(shared)}{also}"
     for part in graph.others:
         yield f"  of others {_does(part)} ({part.submission})"
     for note in graph.sharing.notes:

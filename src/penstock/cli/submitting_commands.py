@@ -142,10 +142,12 @@ def ls(home: HomeOption = None, json: JsonOption = False) -> None:
             " ".join(query.nodes),
             ", ".join(sorted({since_words(begun) for begun in query.begins})),
             ", ".join(query.queries),
+            ", ".join(query.shares),
         )
         for query in found
     ]
-    print_table(("name", "state", "on", "counts since (UTC)", "queries"), rows, NOTHING_RUNS)
+    heads = ("name", "state", "on", "counts since (UTC)", "queries", "shares with")
+    print_table(heads, rows, NOTHING_RUNS)
 
 
 def drop(

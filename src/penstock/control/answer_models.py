@@ -119,6 +119,8 @@ class QueryAnswer(ApiModel):
     """A submission with its queries, fragments and intakes.
 
     One that was dropped is ``kept_for`` others, as far as they share it: its queries are gone.
+    ``shares`` are the submissions of which it reads something that it would compute itself.
+    ``shares`` are the submissions of which it reads something that it would compute itself.
     ``projected_s`` is how old its results were expected to be when it was taken in, ``measured_s``
     how old the oldest are.
     """
@@ -130,6 +132,7 @@ class QueryAnswer(ApiModel):
     nodes: list[str]
     state: ShownState
     kept_for: list[str] = Field(default_factory=list)
+    shares: list[str] = Field(default_factory=list)
     projected_s: float | None = None
     measured_s: float | None = None
 

@@ -26,7 +26,7 @@ from penstock.control.metrics import SystemMetrics
 from penstock.control.negotiation_story import NEGOTIATION
 from penstock.control.notes import is_waiting_for_node, place_notes
 from penstock.control.records import UNREADABLE, Contact, MoveRecord, NodeRecord, UnitRecord
-from penstock.control.sharing_answers import kept_for
+from penstock.control.sharing_answers import kept_for, shared_of
 from penstock.control.standing import with_standing
 from penstock.control.system import System, Unit
 from penstock.control.system_balance import balance_answer
@@ -222,6 +222,7 @@ def queries_answer(
     now_s = catalog.now_s()
     alive = {node.name for node in catalog.nodes() if node.is_alive(now_s)}
     submissions = catalog.submissions()
+    whole = {other.id: other.name for other in submissions}
     names = {other.id: other.name for other in submissions if not other.is_dropped}
     users = kept_for(system, names) if system.dropped else {}
     queries = tuple(system.queries.items())
@@ -243,6 +244,7 @@ def queries_answer(
                 projected_s=submission.sharing.projected_s,
                 measured_s=_measured_s(known, latest),
                 kept_for=list(users.get(submission.id, ())) if submission.is_dropped else [],
+                shares=list(shared_of(system, submission, whole)),
             )
         )
     return found

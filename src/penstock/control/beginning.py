@@ -177,7 +177,7 @@ class _Late:
 
     def _time(self, stream: str) -> Moments:
         """How far the event time of a stream of others has come."""
-        shape = self._makers[stream].network.shapes[stream]
+        shape = self._makers[stream].shape(stream)
         latest = self._heads[stream].latest
         return {name: us for name, us in latest.items() if name == shape.event_time}
 
@@ -188,7 +188,7 @@ class _Late:
 
     def _after(self, stream: str, moments: Moments) -> Since:
         """All rows of a stream after these times, told by its event time."""
-        event_time = self._makers[stream].network.shapes[stream].event_time
+        event_time = self._makers[stream].shape(stream).event_time
         return Since({name: us for name, us in moments.items() if name == event_time}, moments)
 
     def _since(self, stream: str, known: Mapping[str, Since]) -> Since:
@@ -233,7 +233,7 @@ class _Late:
         return streams_since(fragment.operators, inputs).get(maker.stream_in(stream), WHOLE)
 
     def _event_time(self, stream: str, since: Since) -> list[int]:
-        column = self._makers[stream].network.shapes[stream].event_time
+        column = self._makers[stream].shape(stream).event_time
         return [us for name, us in since.whole.items() if name == column]
 
     def _beginning(

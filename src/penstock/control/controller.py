@@ -23,7 +23,7 @@ from penstock.control.deciding import DecisionLoop
 from penstock.control.examining import Examiner, Proposal, refusal
 from penstock.control.group_moves import BETWEEN, GroupMoves
 from penstock.control.home import Home
-from penstock.control.live_sharing import LiveSharing, leaving
+from penstock.control.live_sharing import LiveSharing, check_staying, leaving
 from penstock.control.live_tree import check_attached, tree_wiring
 from penstock.control.notices import NOTED_EVERY_S, Notices
 from penstock.control.placing import plan_nodes
@@ -182,6 +182,7 @@ class Controller:
                 hint="Add a query, or give one that has to: none a destination.",
             )
         self._check_nodes(units)
+        check_staying(system, asked.id, self._catalog.units())
         check_attached(self._catalog.nodes(), system, asked.id)
         _check_engines(units)
         deployment = system.deployments[asked.id]

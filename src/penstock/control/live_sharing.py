@@ -15,6 +15,7 @@ from penstock.control.recorded_plans import plan_text
 from penstock.control.records import UnitRecord
 from penstock.control.sharing import StreamIndex, can_be_tapped, decide_sharing
 from penstock.control.system import System, Unit, prune, tap_units
+from penstock.errors import InputError, listed
 from penstock.model.ids import PartId
 from penstock.model.network import Network
 from penstock.model.sharing import SharedStream, Sharing
@@ -63,6 +64,18 @@ def leaving(system: System, dropped: Iterable[int]) -> Leaving:
     before = {tap for unit in system.units.values() for tap in unit.taps}
     after = {tap for unit in left.units.values() for tap in unit.taps}
     return Leaving(left, gone, frozenset(changed), tuple(sorted(before - after)))
+
+
+def check_staying(system: System, submission: int, records: Iterable[UnitRecord]) -> None:
+    """Raises if a submission reads something by name that is being dropped at the moment."""
+    leaving = {record.name for record in records if record.is_dropped}
+    for unit in system.units.values():
+        read = {system.makers[stream].name for stream in unit.reads}
+        if unit.submission == submission and read & leaving:
+            raise InputError(
+                f"{listed(sorted(read & leaving))} is being dropped",
+                hint="Wait until it is gone, and read something else.",
+            )
 
 
 @dataclass
@@ -114,10 +127,11 @@ class LiveSharing:
 
     def untap(self, system: System, reads: Iterable[SharedStream]) -> None:
         """Undoes it: ``system`` is how it was before."""
-        changed = {read.maker for read in reads if read.source not in system.units[read.maker].taps}
+        units = tap_units(system.units, reads)
+        changed = {name for name, unit in units.items() if unit != system.units[name]}
         self._replan(system, changed)
         for read in reads:
-            if read.maker in changed and read.tapped:
+            if read.tapped and read.source not in system.units[read.maker].taps:
                 self.channel(read.source).drop()
 
     def _replan(self, system: System, changed: set[str]) -> None:
@@ -126,7 +140,7 @@ class LiveSharing:
 
     def await_tapped(self, reads: Iterable[SharedStream]) -> bool:
         """Waits until all makers run as they are planned now; whether they do in time."""
-        return self.await_up({read.maker for read in reads if read.tapped}, _TAPPED_WITHIN_S)
+        return self.await_up({read.maker for read in reads}, _TAPPED_WITHIN_S)
 
     def await_up(self, names: Collection[str], patience_s: float) -> bool:
         """Waits until units run as they are planned now; whether they do in time."""

@@ -12,7 +12,7 @@ from datetime import date, datetime, timedelta
 from functools import cache, partial
 from math import isfinite
 from types import NoneType
-from typing import Any, TypeVar, get_args
+from typing import Any, Generic, TypeVar, get_args
 
 from cattrs import BaseValidationError, Converter
 from cattrs.strategies import configure_tagged_union, include_subclasses
@@ -22,6 +22,7 @@ from penstock.model import expressions
 from penstock.model.operators import Operator
 from penstock.model.retime import Retime
 from penstock.model.settings import Setting
+from penstock.model.slices import FromSlices, Slices
 from penstock.model.sources import Options, Sink, Source
 from penstock.model.windows import AnyWindow
 
@@ -51,6 +52,21 @@ def decode_plan(text: str, kind: type[Plan]) -> Plan:
         ) from error
 
 
+class PlanCodec(Generic[Plan]):
+    """Writes plans of one kind as JSON and reads them, for records of the catalog."""
+
+    def __init__(self, kind: type[Plan]) -> None:
+        self._kind = kind
+
+    def encode(self, plan: Plan) -> str:
+        """The plan as JSON."""
+        return encode_plan(plan)
+
+    def decode(self, text: str) -> Plan:
+        """The plan in a text; raises if it is none."""
+        return decode_plan(text, self._kind)
+
+
 @cache
 def _converter() -> Converter:
     made = Converter(unstruct_collection_overrides={frozenset: sorted})
@@ -68,8 +84,8 @@ def _converter() -> Converter:
     made.register_structure_hook(Setting, lambda told, _: Setting(_scalar(told)))
     for union in (expressions.Expression, AnyWindow, Source, Sink):
         tagged(union, made)
-    # All classes of operators have to be loaded by now; this one is in a file of its own.
-    assert issubclass(Retime, Operator)
+    # All classes of operators have to be loaded by now; these are in files of their own.
+    assert all(issubclass(kind, Operator) for kind in (Retime, Slices, FromSlices))
     include_subclasses(Operator, made, union_strategy=tagged)
     return made
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from penstock.control.system import System, Unit
 from penstock.errors import listed
-from penstock.lang.deployment import offered_streams
-from penstock.model.canonical import CanonicalStream, canonical_streams
+from penstock.model.canonical import GroupedRows, canonical_streams, grouped_rows
+from penstock.model.canonical_stream import CanonicalStream
+from penstock.model.fragments import Fragment
 from penstock.model.network import Deployment, Network
-from penstock.model.sharing import NOTHING_SHARED, Sharing
+from penstock.model.operators import Aggregate
+from penstock.model.sharing import NOTHING_SHARED, SharedStream, Sharing
+from penstock.model.slices import FromSlices, SlicedStates
 from penstock.model.sources import RunningSource
 from penstock.place.fuse import fuse
-from penstock.share.matching import OfferedStream, match_streams, settled_streams, shared_network
+from penstock.share.matching import match_streams, settled_streams, shared_network
+from penstock.share.readings import OfferedSlices, OfferedStream
 
 Obstacle = Callable[[Unit, bool], str]
 """Why nobody can share a unit's result, or, if that is asked, a stream inside it; else nothing."""
@@ -22,11 +26,15 @@ Obstacle = Callable[[Unit, bool], str]
 
 @dataclass
 class _Known:
-    """What the streams of one submission are."""
+    """What the streams of one submission are, and what its aggregates make of which rows.
+
+    Both by the relation of the rows.
+    """
 
     deployment: Deployment
     canonical: Mapping[str, CanonicalStream]
-    by_signature: Mapping[str, Sequence[str]]
+    streams: Mapping[str, Sequence[str]]
+    aggregates: Mapping[str, Sequence[tuple[Aggregate, GroupedRows]]]
 
 
 @dataclass
@@ -48,10 +56,15 @@ class StreamIndex:
     def _worked_out(self, system: System, deployment: Deployment) -> _Known:
         network = deployment.network
         canonical = canonical_streams(network, self.running(system, network))
-        found: dict[str, list[str]] = defaultdict(list)
+        streams: dict[str, list[str]] = defaultdict(list)
         for stream in sorted(settled_streams(network)):
-            found[canonical[stream].signature].append(stream)
-        return _Known(deployment, canonical, found)
+            streams[canonical[stream].relation].append(stream)
+        aggregates: dict[str, list[tuple[Aggregate, GroupedRows]]] = defaultdict(list)
+        for operator in network.operators:
+            if isinstance(operator, Aggregate):
+                rows = canonical[operator.input.stream]
+                aggregates[rows.relation].append((operator, grouped_rows(operator, rows)))
+        return _Known(deployment, canonical, streams, aggregates)
 
     def running(self, system: System, network: Network) -> dict[str, CanonicalStream]:
         """What the running streams are that a network reads."""
@@ -64,30 +77,65 @@ class StreamIndex:
                     found[stream.name] = known.canonical[stream.name]
         return found
 
-    def offers(self, system: System, obstacle: Obstacle, signature: str) -> list[OfferedStream]:
-        """The streams that run with a signature, results first: they have channels already."""
-        found = []
+    def streams(self, system: System, relation: str) -> Iterator[tuple[Unit, CanonicalStream, str]]:
+        """The streams that run and have rows of a relation, and who makes each."""
         for number, known in self._known.items():
-            for stream in known.by_signature.get(signature, ()):
-                for unit in system.units.values():
-                    if unit.submission == number and _is_inside(unit, stream):
-                        found.append(_offer(unit, stream, known.canonical[stream], obstacle))
-        return sorted(found, key=lambda offer: (bool(offer.obstacle), offer.tapped))
+            for stream in known.streams.get(relation, ()):
+                for unit in _makers(system, number, stream):
+                    yield unit, known.canonical[stream], stream
+
+    def aggregates(
+        self, system: System, relation: str
+    ) -> Iterator[tuple[Unit, Aggregate, GroupedRows]]:
+        """The aggregates that run over rows of a relation, and who computes each."""
+        for number, known in self._known.items():
+            for aggregate, grouped in known.aggregates.get(relation, ()):
+                for unit in _makers(system, number, aggregate.name):
+                    yield unit, aggregate, grouped
 
 
-def _is_inside(unit: Unit, stream: str) -> bool:
-    fragment = unit.fragment
-    return fragment is not None and any(
-        stream in operator.outputs for operator in fragment.operators
-    )
+def _makers(system: System, submission: int, stream: str) -> Iterator[Unit]:
+    for unit in system.of_submission.get(submission, ()):
+        operators = () if unit.fragment is None else unit.fragment.operators
+        if any(stream in operator.outputs for operator in operators):
+            yield unit
 
 
-def _offer(
-    unit: Unit, stream: str, canonical: CanonicalStream, obstacle: Obstacle
-) -> OfferedStream:
-    is_inside = stream != unit.gives
-    source = offered_streams(unit.network, [stream])[0]
-    return OfferedStream(source, canonical, unit.name, is_inside, obstacle(unit, is_inside))
+@dataclass(frozen=True)
+class RunningOffers:
+    """What a system has for a new submission; ``with_slices`` if slices are wanted as well."""
+
+    index: StreamIndex
+    system: System
+    hinders: Obstacle
+    with_slices: bool = True
+
+    def obstacle(self, maker: str, is_inside: bool) -> str:
+        """Why nobody can share a fragment's result, or a stream inside it; else nothing."""
+        return self.hinders(self.system.units[maker], is_inside)
+
+    def streams(self, relation: str) -> Sequence[OfferedStream]:
+        """The streams whose rows are some of a relation."""
+        running = self.index.streams(self.system, relation)
+        return [
+            OfferedStream(stream, unit.network, canonical, unit.name, stream != unit.gives)
+            for unit, canonical, stream in running
+        ]
+
+    def slices(self, relation: str) -> Sequence[OfferedSlices]:
+        """The slices of aggregates over rows of a relation."""
+        running = self.index.aggregates(self.system, relation) if self.with_slices else ()
+        return [
+            OfferedSlices(aggregate, grouped, unit.name, _laid_out)
+            for unit, aggregate, grouped in running
+        ]
+
+
+def _laid_out(aggregate: Aggregate) -> SlicedStates | None:
+    # Only now: what it needs is large, and few ask.
+    from penstock.kernels.slices import sliced_states
+
+    return sliced_states(aggregate)
 
 
 def can_be_tapped(unit: Unit) -> bool:
@@ -105,33 +153,46 @@ def decide_sharing(
 ) -> Sharing:
     """What a network can share with a system, as far as that spares work.
 
-    Where kernels could run a fragment, and not what is left of it, it is not worth it.
+    Where kernels could run a fragment, and not what is left of it, it is not worth it; only they
+    can put windows together from slices.
     """
     index.look(system)
-    found = match_streams(
-        network,
-        index.running(system, network),
-        lambda signature: index.offers(system, obstacle, signature),
+    notes: tuple[str, ...] = ()
+    for with_slices in (True, False):
+        offers = RunningOffers(index, system, obstacle, with_slices)
+        found = match_streams(network, index.running(system, network), offers)
+        spoilt = _spoilt(network, found.reads) if found.reads else []
+        if not spoilt:
+            return replace(found, notes=(*notes, *found.notes))
+        why = "would have to be a query of its own to share anything"
+        if any(read.is_sliced for read in found.reads):
+            why = "is not run by kernels, and only they put windows together from slices"
+        notes = (*found.notes, f"{listed(spoilt)} {why}")
+    return replace(NOTHING_SHARED, notes=notes)
+
+
+def _spoilt(network: Network, reads: Sequence[SharedStream]) -> list[str]:
+    """The fragments that kernels could not run with this, and could before, or have to."""
+    could_not = {fragment.name for fragment in _native_fragments(network)}
+    after = _native_fragments(network, reads)
+    return sorted(
+        fragment.name
+        for fragment in after
+        if fragment.name not in could_not or _reads_slices(fragment)
     )
-    if not found.reads:
-        return found
-    running = {
-        read.source: offered_streams(system.units[read.maker].network, [read.source])[0]
-        for read in found.reads
-    }
-    shared = shared_network(network, found.reads, running)
-    dearer = _native_names(shared, set(running)) - _native_names(network, set())
-    if dearer:
-        note = f"{listed(sorted(dearer))} would have to be a query of its own to share anything"
-        return replace(NOTHING_SHARED, notes=(*found.notes, note))
-    return found
 
 
-def _native_names(network: Network, shared: set[str]) -> set[str]:
+def _native_fragments(network: Network, reads: Iterable[SharedStream] = ()) -> list[Fragment]:
     from penstock.kernels.engine_choice import light_fragments
 
+    shared = {read.source for read in reads}
     fragments = [
-        replace(fragment, shared=tuple(name for name in fragment.inputs if name in shared))
-        for fragment in fuse(network)
+        replace(fused, shared=tuple(name for name in fused.inputs if name in shared))
+        for fused in fuse(shared_network(network, reads))
     ]
-    return {fragment.name for fragment in fragments} - light_fragments(network, fragments)
+    light = light_fragments(network, fragments)
+    return [fragment for fragment in fragments if fragment.name not in light]
+
+
+def _reads_slices(fragment: Fragment) -> bool:
+    return any(isinstance(operator, FromSlices) for operator in fragment.operators)

@@ -15,6 +15,7 @@ from penstock.control.sharing_models import (
     TouchedAnswer,
 )
 from penstock.control.system import System, Unit
+from penstock.model.expressions import to_sql
 from penstock.model.sharing import SharedStream
 
 
@@ -106,7 +107,16 @@ def _shared(
         used_by=_users(system, maker, read.source, mine, names),
         tapped=read.tapped,
         signature=read.signature,
+        is_sliced=read.is_sliced,
+        rest=None if read.rest is None else to_sql(read.rest),
     )
+
+
+def shared_of(system: System, submission: Submission, names: Mapping[int, str]) -> tuple[str, ...]:
+    """The submissions of which one reads something that it would compute itself, by name."""
+    makers = (system.units.get(read.maker) for read in submission.sharing.reads)
+    numbers = {maker.submission for maker in makers if maker is not None}
+    return tuple(sorted(names[number] for number in numbers if number in names))
 
 
 def _users(

@@ -8,7 +8,9 @@ from penstock.control.api_model import ApiModel
 class SharedAnswer(ApiModel):
     """A stream that a query reads of others: whose it is, and who else uses it.
 
-    One that is ``tapped`` lies inside the fragment that computes it.
+    One that is ``tapped`` lies inside the fragment that computes it; one that ``is_sliced`` are the
+    slices of its windows, of which others are put together. ``rest`` is what is still checked of
+    its rows, if anything.
     """
 
     stream: str
@@ -18,6 +20,8 @@ class SharedAnswer(ApiModel):
     used_by: list[str]
     tapped: bool
     signature: str
+    is_sliced: bool = False
+    rest: str | None = None
 
 
 class SharingAnswer(ApiModel):

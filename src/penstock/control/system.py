@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 from penstock.control.records import Submission, UnitKind
+from penstock.control.repeating import repeat_results
 from penstock.control.spreading import spread_fragment
 from penstock.errors import InputError
 from penstock.lang.deployment import offered_streams, parse_deployment, parse_single_query
@@ -16,11 +18,12 @@ from penstock.model.binding import written_node
 from penstock.model.fragments import Fragment
 from penstock.model.ids import ChannelId, PartId, ReaderId, channel_for, reader_for
 from penstock.model.network import Deployment, Network
-from penstock.model.operators import Operator
+from penstock.model.operators import Aggregate, Operator
 from penstock.model.partition_groups import PartitionGroups
 from penstock.model.retime import Retime, keeps_order, no_order
-from penstock.model.rewiring import copy_operator, read_under
+from penstock.model.schema import Shape
 from penstock.model.sharing import SharedStream
+from penstock.model.slices import Slices, given_slices, slices_name
 from penstock.model.sources import KafkaSource, RunningSource, Stream
 from penstock.place.fuse import fuse
 from penstock.share.matching import shared_network
@@ -97,6 +100,11 @@ class Unit:
         """Whether its rows have an event time of their own."""
         return self.fragment is not None and isinstance(self.fragment.operators[-1], Retime)
 
+    def shape(self, stream: str) -> Shape:
+        """The shape of a stream that it gives."""
+        slices = {} if self.fragment is None else given_slices(self.fragment.operators)
+        return slices[stream].shape if stream in slices else self.network.shapes[stream]
+
     @property
     def reads(self) -> tuple[str, ...]:
         """The channels it reads."""
@@ -119,6 +127,14 @@ class System:
     def makers(self) -> Mapping[str, Unit]:
         """The unit that fills each channel, none before those that it reads."""
         return {stream: unit for unit in self.units.values() for stream in (unit.gives, *unit.taps)}
+
+    @cached_property
+    def of_submission(self) -> Mapping[int, Sequence[Unit]]:
+        """The units of each submission."""
+        found: dict[int, list[Unit]] = defaultdict(list)
+        for unit in self.units.values():
+            found[unit.submission].append(unit)
+        return found
 
     @property
     def queries(self) -> dict[str, int]:
@@ -204,7 +220,12 @@ def _left(unit: Unit, read: Collection[str], is_dropped: bool) -> Unit:
     if fragment is None:
         return unit
     taps = tuple(tap for tap in fragment.taps if tap in read)
-    left = replace(fragment, taps=taps)
+    operators = (
+        operator
+        for operator in fragment.operators
+        if not isinstance(operator, Slices) or operator.name in taps
+    )
+    left = replace(fragment, taps=taps, operators=tuple(operators))
     if is_dropped:
         has_tail = unit.gives in read or not taps
         left = replace(left, queries=(), writes=(), has_tail=has_tail)
@@ -219,7 +240,7 @@ def extend(system: System, submission: Submission) -> System:
     reads = submission.sharing.reads
     named = {stream.name for stream in deployment.network.streams}
     if reads:
-        network = shared_network(deployment.network, reads, shared_streams(system, reads))
+        network = shared_network(deployment.network, reads)
         deployment = replace(deployment, network=network)
     _check_order(system, deployment.network)
     units = {unit.name: unit for unit in _units(system, deployment, submission, repeats, named)}
@@ -238,27 +259,34 @@ def extend(system: System, submission: Submission) -> System:
     )
 
 
-def shared_streams(system: System, reads: Iterable[SharedStream]) -> dict[str, Stream]:
-    """What is read of others, as streams that run."""
-    found: dict[str, Stream] = {}
-    for read in reads:
-        maker = system.units[read.maker]
-        found |= {
-            offered_stream.name: offered_stream
-            for offered_stream in offered_streams(maker.network, [read.source])
-        }
-    return found
-
-
 def tap_units(units: Mapping[str, Unit], reads: Iterable[SharedStream]) -> dict[str, Unit]:
-    """The units, with those that have to give streams inside them doing so."""
+    """The units, with those that have to give streams inside them doing so.
+
+    One that was dropped and gives nothing else gives its result again if that is read.
+    """
     found = dict(units)
     for read in reads:
         fragment = found[read.maker].fragment
-        if read.tapped and fragment is not None and read.source not in fragment.taps:
-            taps = tuple(sorted((*fragment.taps, read.source)))
-            found[read.maker] = replace(found[read.maker], fragment=replace(fragment, taps=taps))
+        if fragment is None:
+            continue
+        if not read.tapped:
+            fragment = replace(fragment, has_tail=True)
+        elif read.source not in fragment.taps:
+            fragment = _with_tap(fragment, read)
+        found[read.maker] = replace(found[read.maker], fragment=fragment)
     return found
+
+
+def _with_tap(fragment: Fragment, read: SharedStream) -> Fragment:
+    taps = tuple(sorted((*fragment.taps, read.source)))
+    if not read.is_sliced:
+        return replace(fragment, taps=taps)
+    operators: list[Operator] = []
+    for operator in fragment.operators:
+        operators.append(operator)
+        if isinstance(operator, Aggregate) and slices_name(operator.name) == read.source:
+            operators.append(Slices(read.source, operator, read.shape))
+    return replace(fragment, taps=taps, operators=tuple(operators))
 
 
 def _check_order(system: System, network: Network) -> None:
@@ -305,66 +333,6 @@ def understand(system: System, submission: Submission) -> Deployment:
 
         deployment = served(deployment)
     return _in_time(deployment, submission.max_latency_us)
-
-
-def repeat_results(
-    system: System, deployment: Deployment, number: int
-) -> tuple[Deployment, frozenset[str]]:
-    """The deployment with all results of others that it reads computed anew, and which they are."""
-    copying = _Copying(system, f"_again_{number}")
-    network = deployment.network
-    kept = [stream for stream in network.streams if not copying.is_result(stream)]
-    names = {
-        stream.name: copying.stream(stream.name) for stream in network.streams if stream not in kept
-    }
-    own = [read_under(operator, names) for operator in network.operators]
-    queries = [
-        replace(query, stream=names.get(query.stream, query.stream)) for query in network.queries
-    ]
-    streams = {stream.name: stream for stream in [*copying.streams.values(), *kept]}
-    whole = Network(tuple(streams.values()), (*copying.operators, *own), tuple(queries))
-    return replace(deployment, network=whole), frozenset(names)
-
-
-class _Copying:
-    """Copies of the operators behind running results, and the streams that those begin with."""
-
-    def __init__(self, system: System, suffix: str) -> None:
-        self._system = system
-        self._suffix = suffix
-        self.streams: dict[str, Stream] = {}
-        self.operators: list[Operator] = []
-        self._names: dict[str, str] = {}
-
-    def is_result(self, stream: Stream) -> bool:
-        """Whether a stream is the result of a running fragment."""
-        maker = self._system.makers.get(stream.name)
-        running = isinstance(stream.source, RunningSource)
-        return running and maker is not None and maker.fragment is not None
-
-    def stream(self, name: str) -> str:
-        """The name of the copy of a running stream; of one that is brought in, its own."""
-        if name in self._names:
-            return self._names[name]
-        maker = self._system.makers.get(name)
-        if maker is None or maker.fragment is None:
-            self._names[name] = name
-            return name
-        fragment = maker.fragment
-        if fragment.gathers is not None:
-            # Every part of a join has the operators of the whole.
-            fragment = self._system.makers[maker.reads[0]].fragment or fragment
-        for read in fragment.inputs:
-            if self.stream(read) == read:
-                self.streams[read] = self._system.streams[read]
-        for operator in fragment.operators:
-            self._copy(operator)
-        return self._names[name]
-
-    def _copy(self, operator: Operator) -> None:
-        copy = copy_operator(read_under(operator, self._names), f"{operator.name}{self._suffix}")
-        self.operators.append(copy)
-        self._names |= zip(operator.outputs, copy.outputs, strict=True)
 
 
 def _in_time(deployment: Deployment, max_latency_us: int | None) -> Deployment:

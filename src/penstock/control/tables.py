@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import sqlalchemy as sa
 
 from penstock.control.codec import Codec
+from penstock.control.plan_codec import PlanCodec
 from penstock.model.beginnings import Begun
 from penstock.model.measurements import FragmentStatus, NodeSample
 from penstock.model.sharing import NOTHING_SHARED, Sharing
@@ -20,12 +21,22 @@ VERSION = 8
 metadata = sa.MetaData()
 
 
+class RecordCodec(Protocol[Record]):
+    """Writes records as JSON texts and reads them."""
+
+    def encode(self, record: Record) -> str:
+        """The record as JSON."""
+
+    def decode(self, text: str) -> Record:
+        """The record in a text."""
+
+
 class RecordType(sa.types.UserDefinedType[Record]):
     """A column of records in a codec's JSON; an empty object is read as ``empty``."""
 
     cache_ok = True
 
-    def __init__(self, codec: Codec[Record], empty: Record | None = None) -> None:
+    def __init__(self, codec: RecordCodec[Record], empty: Record | None = None) -> None:
         self.codec = codec
         self.empty = empty
 
@@ -60,7 +71,7 @@ submissions = sa.Table(
     sa.Column("folder", sa.Text, nullable=False),
     sa.Column("max_latency_us", sa.BigInteger),
     sa.Column("begun", RecordType(Codec(Begun), Begun()), nullable=False),
-    sa.Column("sharing", RecordType(Codec(Sharing), NOTHING_SHARED), nullable=False),
+    sa.Column("sharing", RecordType(PlanCodec(Sharing), NOTHING_SHARED), nullable=False),
     sa.Column("is_dropped", sa.Boolean, nullable=False, default=False),
 )
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from penstock.errors import InputError
 from penstock.kernels.gather_plan import GatherPlan
 from penstock.kernels.join_plan import JoinPlan
+from penstock.kernels.merged import Merged
 from penstock.kernels.planning import LightPlan, plan_fragment
 from penstock.kernels.rows_plan import RowsPlan
 from penstock.kernels.window_plan import NotLight
@@ -15,6 +16,7 @@ from penstock.model.engines import EngineName
 from penstock.model.fragments import Fragment
 from penstock.model.network import Network
 from penstock.model.operators import WindowJoin
+from penstock.model.slices import FromSlices
 from penstock.model.windows import SessionWindow
 
 
@@ -62,7 +64,7 @@ def choose_engine(
                     hint="Leave join out, or say join: native.",
                 )
         return EngineChoice("native", planned.reason)
-    if default == "native" and "light" not in asked.values():
+    if default == "native" and "light" not in asked.values() and not _reads_slices(fragment):
         return EngineChoice("native", "this node runs all queries so")
     return EngineChoice("light", _what(planned), planned)
 
@@ -78,6 +80,11 @@ def _choose_for_part(fragment: Fragment) -> EngineChoice:
     return EngineChoice("light", _what(planned), planned)
 
 
+def _reads_slices(fragment: Fragment) -> bool:
+    """Whether it puts windows together from slices, which only kernels can."""
+    return any(isinstance(operator, FromSlices) for operator in fragment.operators)
+
+
 def _what(plan: LightPlan) -> str:
     if isinstance(plan, JoinPlan):
         return "a join of two streams" if plan.part is None else "a part of a join of two streams"
@@ -85,6 +92,8 @@ def _what(plan: LightPlan) -> str:
         return "the results of a join's parts"
     if isinstance(plan, RowsPlan):
         return "rows of a stream that is shared"
+    if any(isinstance(call.kind, Merged) for call in plan.calls):
+        return "windows put together from slices that are shared"
     what = "sessions" if isinstance(plan.window, SessionWindow) else "windows"
     return f"{what} over one stream"
 

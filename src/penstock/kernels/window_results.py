@@ -28,6 +28,11 @@ class MemberResult:
     def has_rows(self) -> bool:
         return any(table.num_rows for table in (self.rows, *self.tapped.values()))
 
+    def giving(self, plan: WindowPlan, slices: pa.Table) -> MemberResult:
+        """The same, and the slices that the member gives."""
+        assert plan.slices is not None
+        return MemberResult(self.rows, {**self.tapped, plan.slices.name: slices})
+
 
 def give_results(
     shape: StateShape, closed: pa.Table, plans: Mapping[int, WindowPlan]

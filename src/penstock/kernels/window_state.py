@@ -143,9 +143,14 @@ class WindowState:
 
         One row for each member, window and key; None if no window closes.
         """
-        found = [taken for run in self._runs if (taken := _take_closing(run, windows)) is not None]
+        closed = self.closing(windows)
         left = (_still_needed(run, windows) for run in self._runs)
         self._runs = [run for run in left if run is not None]
+        return closed
+
+    def closing(self, windows: MemberWindows) -> pa.Table | None:
+        """The states of all groups of all windows that close; everything is kept."""
+        found = [taken for run in self._runs if (taken := _take_closing(run, windows)) is not None]
         if not found:
             return None
         names = [MEMBER, START, *self.shape.keys]

@@ -25,7 +25,8 @@ from penstock.model.operators import (
 )
 from penstock.model.retime import Retime
 from penstock.model.schema import Shape
-from penstock.model.windows import SessionWindow
+from penstock.model.slices import FromSlices, Slices
+from penstock.model.windows import AnyWindow, SessionWindow
 
 StartKind = Literal["now", "oldest", "start"]
 START_KINDS: tuple[StartKind, ...] = get_args(StartKind)
@@ -162,7 +163,7 @@ def left_given(join: WindowJoin, left: Since, right: Since) -> Moments:
 
 def result_given(operator: Operator, inputs: Sequence[Since]) -> Moments:
     """Which of its results an operator gives, of all that it makes of the rows it is given."""
-    if isinstance(operator, Aggregate | Union | Map | PythonOperator):
+    if isinstance(operator, Aggregate | FromSlices | Union | Map | PythonOperator):
         return since_behind(operator, inputs).given
     return {}
 
@@ -171,7 +172,12 @@ def since_behind(operator: Operator, inputs: Sequence[Since]) -> Since:
     """After which times an operator's results count, given those of its inputs."""
     match operator:
         case Aggregate():
-            return _of_windows(operator, _event_time(operator.input.shape, inputs[0]))
+            return _of_windows(operator.window, _event_time(operator.input.shape, inputs[0]))
+        case Slices():
+            return _of_windows(operator.window, _event_time(operator.of.input.shape, inputs[0]))
+        case FromSlices():
+            # Windows that start later have no slice that starts earlier.
+            return _of_windows(operator.whole.window, inputs[0].whole.get(WINDOW_START))
         case WindowJoin():
             return _of_pairs(operator, *inputs)
         case Union():
@@ -221,15 +227,15 @@ def _by_event_time(shape: Shape, whole: Mapping[str, int | None]) -> Since:
     return Since({event_time: kept[event_time]}, kept)
 
 
-def _of_windows(operator: Aggregate, since_us: int | None) -> Since:
+def _of_windows(window: AnyWindow, since_us: int | None) -> Since:
     if since_us is None:
         return WHOLE
-    if isinstance(operator.window, SessionWindow):
-        gap_us = operator.window.gap_us
+    if isinstance(window, SessionWindow):
+        gap_us = window.gap_us
         # Those that start within a gap could belong to a session that was there before; the others
         # last for a gap at least.
         return Since({WINDOW_START: since_us + gap_us}, {WINDOW_END: since_us + 2 * gap_us})
-    whole = {WINDOW_END: since_us + operator.window.size_us, WINDOW_START: since_us}
+    whole = {WINDOW_END: since_us + window.size_us, WINDOW_START: since_us}
     return Since({WINDOW_START: since_us}, whole)
 
 

@@ -12,10 +12,8 @@ could be proved equal. A signature begins with the version of this description.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from penstock.model.aggregates import AggregateCall
 from penstock.model.canonical_expressions import (
@@ -24,8 +22,17 @@ from penstock.model.canonical_expressions import (
     digest,
     in_order,
     normalise,
+    over_columns,
     shorten,
     substitute,
+)
+from penstock.model.canonical_stream import (
+    CanonicalStream,
+    Columns,
+    Conditions,
+    as_text,
+    signed,
+    texts,
 )
 from penstock.model.encoding import Plain, encode, encode_fields
 from penstock.model.expressions import (
@@ -54,62 +61,10 @@ from penstock.model.operators import (
     WindowJoin,
 )
 from penstock.model.schema import Shape
+from penstock.model.slices import FromSlices, Slices
 from penstock.model.sources import CsvLayout, RunningSource, Stream, Table
 from penstock.model.types import DataType
-
-VERSION = 2
-"""Changes whenever the same work would get another signature than before, or keep other state."""
-
-Conditions = tuple[Expression, ...]
-Columns = Mapping[str, Expression]
-
-
-@dataclass(frozen=True)
-class CanonicalStream:
-    """What a stream is: the rows of a relation that fulfil conditions, and its columns over them.
-
-    ``columns`` has lower-case names of the stream; ``times`` are its time columns, the event
-    time first, with how far each lies behind the watermark.
-    """
-
-    relation: str
-    conditions: Conditions
-    columns: Columns
-    times: tuple[tuple[Expression, int], ...]
-    watermarked: bool
-
-    @property
-    def rows(self) -> str:
-        """Names the rows, whatever columns are made of them."""
-        return f"#{digest(_text([self.relation, _texts(self.conditions)]))}"
-
-    @cached_property
-    def expression(self) -> str:
-        """The canonical expression: JSON that says all that decides about rows and times."""
-        times = [[describe(time), behind_us] for time, behind_us in self.times]
-        return _text(
-            {
-                "from": self.relation,
-                "where": _texts(self.conditions),
-                "columns": sorted(_texts(self.columns.values())),
-                "event_time": times[:1],
-                "other_times": sorted(times[1:]),
-                "watermarked": bool(times) and self.watermarked,
-            }
-        )
-
-    @cached_property
-    def signature(self) -> str:
-        """Equal for equal data; begins with the version."""
-        return _signed(self.expression)
-
-    def meaning(self, expression: Expression) -> Expression:
-        """The expression over this stream's columns as one over its relation."""
-        return substitute(expression, self.columns)
-
-    def ordered_columns(self) -> tuple[str, ...]:
-        """The stream's columns in the order of their meanings: alike for equal signatures."""
-        return tuple(sorted(self.columns, key=lambda name: describe(self.columns[name])))
+from penstock.model.windows import AnyWindow
 
 
 @dataclass(frozen=True)
@@ -150,12 +105,15 @@ def plan_signature(network: Network, fragment: Fragment) -> str:
     """
     streams = {stream.name: stream for stream in network.streams}
     groups = network.groups(fragment.output)
-    return _signed(
-        _text(
+    return signed(
+        as_text(
             {
                 "inputs": list(fragment.inputs),
                 "sources": [_definition(streams[n]) for n in fragment.inputs if n in streams],
-                "operators": _by_number(fragment.operators),
+                # What it gives besides is no part of its state.
+                "operators": _by_number(
+                    [step for step in fragment.operators if not isinstance(step, Slices)]
+                ),
                 "output": fragment.output,
                 **({} if groups is None else {"groups": encode(groups)}),
             }
@@ -166,7 +124,7 @@ def plan_signature(network: Network, fragment: Fragment) -> str:
 def work_signature(fragment: Fragment) -> str:
     """Equal for fragments that do the same to streams of the same names, however fast they come."""
     made = _derive(fragment.operators, _known_by_name(fragment.operators))
-    return _signed(_text(["work", made[fragment.output].signature, len(fragment.writes)]))
+    return signed(as_text(["work", made[fragment.output].signature, len(fragment.writes)]))
 
 
 def same_operators(one: tuple[Operator, ...], other: tuple[Operator, ...]) -> bool:
@@ -190,8 +148,8 @@ def _work(operator: Operator, canonical: Mapping[str, CanonicalStream]) -> str:
     given = [canonical[name].signature for name in operator.outputs]
     if isinstance(operator, SqlWrite):
         written = encode_fields(operator, ("database", "table"))
-        return _signed(_text(["write", written, given]))
-    return given[0] if len(given) == 1 else _signed(_text(["outputs", given]))
+        return signed(as_text(["write", written, given]))
+    return given[0] if len(given) == 1 else signed(as_text(["outputs", given]))
 
 
 def _derive(
@@ -216,6 +174,8 @@ def _outputs(operator: Operator, inputs: list[CanonicalStream]) -> dict[str, Can
             stream = inputs[0]
         case Aggregate():
             stream = _grouped(operator, inputs[0])
+        case FromSlices(meaning=meaning):
+            stream = meaning
         case WindowJoin():
             stream = _joined(operator, *inputs)
         case TableJoin():
@@ -255,33 +215,69 @@ def _stored(meaning: Expression) -> Expression:
     return Cast(meaning, DataType.STRING) if meaning == Literal(None) else meaning
 
 
-def _grouped(operator: Aggregate, stream: CanonicalStream) -> CanonicalStream:
-    keys = {name.lower(): _stored(stream.meaning(key)) for name, key in operator.keys}
-    relation = _text(
+@dataclass(frozen=True)
+class GroupedRows:
+    """An aggregate in canonical form, taken apart: the rows it groups, by what, what it computes.
+
+    ``calls`` have the function and its arguments, as text, by the names of their results.
+    """
+
+    rows: CanonicalStream
+    window: AnyWindow
+    keys: Mapping[str, Expression]
+    calls: Mapping[str, tuple[str, str]]
+
+
+def grouped_rows(operator: Aggregate, stream: CanonicalStream) -> GroupedRows:
+    """What an aggregate makes of a stream, taken apart."""
+    return GroupedRows(
+        stream,
+        operator.window,
+        {name: _stored(stream.meaning(key)) for name, key in operator.keys},
         {
-            "group": stream.rows,
+            name: (call.function, as_text(_call(call, stream)[1:]))
+            for name, call in operator.aggregates
+        },
+    )
+
+
+def _grouped(operator: Aggregate, stream: CanonicalStream) -> CanonicalStream:
+    """Groups of rows; conditions of keys hold for whole groups, so they are those of the result."""
+    keys = {name.lower(): _stored(stream.meaning(key)) for name, key in operator.keys}
+    of_groups = {name: Column(f"key {describe(key)}") for name, key in keys.items()}
+    schema = operator.output.schema
+    exact = {
+        describe(key): of_groups[name]
+        for name, key in keys.items()
+        # Zeros of both signs are one group.
+        if schema[name].type is not DataType.DOUBLE
+    }
+    moved = [(met, over_columns(met, exact)) for met in stream.conditions]
+    rows = replace(stream, conditions=tuple(met for met, over in moved if over is None))
+    relation = as_text(
+        {
+            "group": rows.rows,
             "time": describe(stream.times[0][0]),
             "window": encode(operator.window),
-            "keys": _texts(in_order(keys.values())),
+            "keys": texts(in_order(keys.values())),
         }
     )
-    columns: dict[str, Expression] = {
-        name: Column(f"key {describe(key)}") for name, key in keys.items()
-    }
+    columns: dict[str, Expression] = dict(of_groups)
     columns |= {bound: Column(bound) for bound in (WINDOW_START, WINDOW_END)}
     for name, call in operator.aggregates:
-        columns[name.lower()] = shorten(Column(_text(_call(call, stream))))
-    return _shaped(relation, (), columns, operator.output)
+        columns[name.lower()] = shorten(Column(as_text(_call(call, stream))))
+    after = in_order(shorten(normalise(over)) for _, over in moved if over is not None)
+    return _shaped(relation, after, columns, operator.output)
 
 
-def _call(call: AggregateCall, stream: CanonicalStream) -> Plain:
+def _call(call: AggregateCall, stream: CanonicalStream) -> list[Plain]:
     """An aggregate over the stream's relation; counting a constant is counting rows."""
     arguments = [stream.meaning(argument) for argument in call.arguments]
     counted = call.function == "count" and len(arguments) == 1
     if counted and isinstance(arguments[0], Literal) and arguments[0].value is not None:
         arguments = []
     rest = encode_fields(call, leave_out=("function", "arguments"))
-    return [call.function, _texts(arguments), *([rest] if rest else [])]
+    return [call.function, texts(arguments), *([rest] if rest else [])]
 
 
 def _joined(operator: WindowJoin, left: CanonicalStream, right: CanonicalStream) -> CanonicalStream:
@@ -290,7 +286,7 @@ def _joined(operator: WindowJoin, left: CanonicalStream, right: CanonicalStream)
     if operator.join != "inner":
         return forward
     backward = _join_of(operator, left, right, ("second.", "first."))
-    return min(forward, backward, key=lambda join: (join.relation, _texts(join.conditions)))
+    return min(forward, backward, key=lambda join: (join.relation, texts(join.conditions)))
 
 
 def _join_of(
@@ -317,10 +313,10 @@ def _join_of(
     relation = {
         "join": sides,
         "bound": bound,
-        "on": _texts(in_order(within)),
+        "on": texts(in_order(within)),
         "rest": encode_fields(operator, leave_out=known),
     }
-    return _shaped(_text(relation), in_order(after), columns, operator.output)
+    return _shaped(as_text(relation), in_order(after), columns, operator.output)
 
 
 def _side(stream: CanonicalStream) -> list[str]:
@@ -348,7 +344,7 @@ def _mark(expression: Expression, mark: str) -> Expression:
 def _enriched(operator: TableJoin, stream: CanonicalStream) -> CanonicalStream:
     own = _marked(stream, "row.")
     pairs = sorted([describe(own[name.lower()]), column] for name, column in operator.equal)
-    relation = _text(
+    relation = as_text(
         {
             operator.kind: f"#{digest(stream.relation)}",
             "table": _table(operator.table),
@@ -371,9 +367,9 @@ def _united(operator: Union, inputs: list[CanonicalStream]) -> CanonicalStream:
     columns: dict[str, Expression] = {}
     for at, field in enumerate(operator.output.schema):
         meanings: list[Plain] = [texts[at] for _, texts in branches]
-        columns[field.name.lower()] = shorten(Column(_text([*meanings, str(field.type)])))
+        columns[field.name.lower()] = shorten(Column(as_text([*meanings, str(field.type)])))
     rest = encode_fields(operator, leave_out=("branches",))
-    relation = _text({"union": [rows for rows, _ in branches], "rest": rest})
+    relation = as_text({"union": [rows for rows, _ in branches], "rest": rest})
     return _shaped(relation, (), columns, operator.output)
 
 
@@ -389,7 +385,7 @@ def _opaque(operator: Operator, inputs: list[CanonicalStream]) -> dict[str, Cano
     fields = encode_fields(operator, input_of=lambda _: None)
     found = {}
     for at, (name, shape) in enumerate(operator.outputs.items()):
-        relation = _text({operator.kind: meanings, "does": fields, "output": at})
+        relation = as_text({operator.kind: meanings, "does": fields, "output": at})
         columns = {column.lower(): Column(column.lower()) for column in shape.schema.names}
         found[name] = _shaped(relation, (), columns, shape)
     return found
@@ -397,7 +393,7 @@ def _opaque(operator: Operator, inputs: list[CanonicalStream]) -> dict[str, Cano
 
 def _from_outside(stream: Stream) -> CanonicalStream:
     columns = {name.lower(): Column(name.lower()) for name in stream.shape.schema.names}
-    return _shaped(_text({"stream": _definition(stream)}), (), columns, stream.shape)
+    return _shaped(as_text({"stream": _definition(stream)}), (), columns, stream.shape)
 
 
 def _known_by_name(operators: tuple[Operator, ...]) -> dict[str, CanonicalStream]:
@@ -415,7 +411,7 @@ def _known_by_name(operators: tuple[Operator, ...]) -> dict[str, CanonicalStream
 def _named(input: Input) -> CanonicalStream:
     columns = {name.lower(): Column(name.lower()) for name in input.schema.names}
     described = {"named": input.stream, "schema": encode(input.schema)}
-    return _shaped(_text(described), (), columns, input.shape)
+    return _shaped(as_text(described), (), columns, input.shape)
 
 
 def _definition(stream: Stream) -> Plain:
@@ -438,7 +434,7 @@ def _table(table: Table) -> Plain:
     return {**encode_fields(table, leave_out=("name", "table")), **stored}
 
 
-def _by_number(operators: tuple[Operator, ...]) -> list[Plain]:
+def _by_number(operators: Sequence[Operator]) -> list[Plain]:
     """Operators as plain values, with numbers for the names they have among themselves."""
     numbers = {
         name: f"{at}.{output}"
@@ -459,15 +455,3 @@ def _shaped(
     for time in shape.times:
         times.setdefault(columns[time.column.lower()], time.behind_us)
     return CanonicalStream(relation, conditions, columns, tuple(times.items()), shape.watermarked)
-
-
-def _texts(expressions: Iterable[Expression]) -> list[str]:
-    return [describe(expression) for expression in expressions]
-
-
-def _text(value: object) -> str:
-    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-
-
-def _signed(text: str) -> str:
-    return f"{VERSION}:{digest(text)}"

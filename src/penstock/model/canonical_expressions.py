@@ -26,6 +26,7 @@ _COMMUTATIVE = ("+", "*", "=", "<>", "<=>")
 _SWAPPED = {">": "<", ">=": "<="}
 _NEGATED = {"=": "<>", "<>": "=", "<": ">=", "<=": ">"}
 _DUAL = {"and": "or", "or": "and"}
+_NEUTRAL = {"and": TRUE, "or": Literal(False)}
 
 _LONGEST = 2_000
 """Longer expressions are named by a digest, or columns used twice at every step would grow without
@@ -108,6 +109,44 @@ def describe(expression: Expression) -> str:
             return f"{function}({', '.join(map(describe, arguments))})"
 
 
+def over_columns(meaning: Expression, columns: Mapping[str, Column]) -> Expression | None:
+    """A canonical expression as one over columns whose meanings are known; None if it is none.
+
+    ``columns`` has each column by its meaning as text.
+
+    >>> over_columns(Call("+", (Literal(1), Column("a"))), {"`a`": Column("first")})
+    Call(function='+', arguments=(Literal(value=1), Column(name='first')))
+    """
+    known = columns.get(describe(meaning))
+    if known is not None:
+        return known
+    match meaning:
+        case Literal():
+            return meaning
+        case Call(function, arguments):
+            parts = _all_over(arguments, columns)
+            return None if parts is None else Call(function, parts)
+        case Cast(operand, type):
+            inner = over_columns(operand, columns)
+            return None if inner is None else Cast(inner, type)
+        case Case(branches, otherwise):
+            flat = [part for branch in branches for part in branch]
+            parts = _all_over((*flat, otherwise), columns)
+            if parts is None:
+                return None
+            pairs = zip(parts[:-1:2], parts[1:-1:2], strict=True)
+            return Case(tuple(pairs), parts[-1])
+    return None
+
+
+def _all_over(
+    meanings: Iterable[Expression], columns: Mapping[str, Column]
+) -> tuple[Expression, ...] | None:
+    found = [over_columns(meaning, columns) for meaning in meanings]
+    known = tuple(part for part in found if part is not None)
+    return known if len(known) == len(found) else None
+
+
 Arguments = tuple[Expression, ...]
 
 
@@ -129,16 +168,14 @@ def _same_or_null(function: str, arguments: Arguments) -> Expression:
 
 
 def _connected(function: str, arguments: Arguments) -> Expression:
-    """AND and OR: nested ones made one, each part once; TRUE says nothing in an AND."""
+    """AND and OR: nested ones made one, each part once; what says nothing is left out."""
+    neutral = _NEUTRAL[function]
     parts = in_order(
-        part
-        for argument in arguments
-        for part in _parts(argument, function)
-        if function == "or" or part != TRUE
+        part for argument in arguments for part in _parts(argument, function) if part != neutral
     )
     if len(parts) > 1:
         return Call(function, parts)
-    return parts[0] if parts else TRUE
+    return parts[0] if parts else neutral
 
 
 def _not(function: str, arguments: Arguments) -> Expression:

@@ -19,6 +19,7 @@ from penstock.model.operators import (
     WindowJoin,
 )
 from penstock.model.retime import Retime
+from penstock.model.slices import FromSlices
 
 
 def rewire(operator: Operator, inputs: tuple[Input, ...]) -> Operator:
@@ -36,7 +37,7 @@ def rewire(operator: Operator, inputs: tuple[Input, ...]) -> Operator:
             return replace(operator, branches=inputs)
         case Filter() | Map() | Aggregate() | TableJoin() | SqlWrite() | Switch():
             return replace(operator, input=inputs[0])
-        case PythonOperator() | Retime():
+        case PythonOperator() | Retime() | FromSlices():
             return replace(operator, input=inputs[0])
     raise TypeError(f"{operator.kind} cannot be rewired")
 

@@ -4,25 +4,43 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from penstock.model.expressions import Expression
+from penstock.model.operators import Filter, Operator
+from penstock.model.schema import Shape
+from penstock.model.slices import FromSlices
+
 
 @dataclass(frozen=True)
 class SharedStream:
-    """A stream of a submission that is the same as one that runs, which it reads instead.
+    """A stream of a submission that is made of one that runs, instead of from its beginnings.
 
-    ``source`` is the channel to read, filled by the fragment ``maker``; ``columns`` say which of
-    its columns each column of ``stream`` is. A stream that is ``tapped`` lies inside the maker,
-    which gives it to a channel for those who share it.
-
-    >>> SharedStream("mine", "a_sum", "2:f00", "a", (("n", "count"),)).source
-    'a_sum'
+    ``source`` is the channel to read, filled by the fragment ``maker``, and ``signature`` what that
+    holds; ``operators`` make ``stream`` of it, the last one under its name. A source that is
+    ``tapped`` lies inside the maker, which gives it to a channel for those who share it.
     """
 
     stream: str
     source: str
     signature: str
     maker: str
-    columns: tuple[tuple[str, str], ...]
+    operators: tuple[Operator, ...]
     tapped: bool = False
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of the source."""
+        return self.operators[0].inputs[0].shape
+
+    @property
+    def rest(self) -> Expression | None:
+        """What has still to be checked of the rows of the source, if anything."""
+        found = (step.predicate for step in self.operators if isinstance(step, Filter))
+        return next(found, None)
+
+    @property
+    def is_sliced(self) -> bool:
+        """Whether the source are slices of which windows are put together."""
+        return isinstance(self.operators[-1], FromSlices)
 
 
 @dataclass(frozen=True)

@@ -222,6 +222,11 @@ class Stream:
         )
 
 
+def running_stream(name: str, shape: Shape) -> Stream:
+    """A stream that runs, for those who read it."""
+    return Stream(name, RunningSource(), shape, 0 if shape.times and shape.watermarked else None)
+
+
 @dataclass(frozen=True)
 class Database:
     """A database by its SQLAlchemy URL, such as ``sqlite:///ami.db``."""

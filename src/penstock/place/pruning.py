@@ -17,6 +17,7 @@ from penstock.model.operators import (
     TableJoin,
     WindowJoin,
 )
+from penstock.model.slices import Slices
 
 Names = frozenset[str]
 
@@ -55,6 +56,9 @@ def _of_inputs(operator: Operator, wanted: Names) -> tuple[Names, ...]:
             return (frozenset().union(*(columns_of(expression) for _, expression in columns)),)
         case Aggregate():
             return (_of_aggregate(operator),)
+        case Slices():
+            # They are what the aggregate has kept.
+            return (frozenset(),)
         case WindowJoin():
             return _of_join(operator, wanted)
         case TableJoin(input=input, equal=equal):

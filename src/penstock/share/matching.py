@@ -1,38 +1,37 @@
-"""Which streams of a new network run already: found by signature, from the results backwards.
+"""Which streams of a new network can be had of what runs: from the results backwards.
 
 Only *settled* streams are shared, those behind state, opaque code or a changed event time: other
 work is repeated, which costs less than reading another channel. The first streams met on the way
-back that run already are reused; nothing in front of those is looked at.
+back of which all rows are there already are made of those; nothing in front of those is looked at.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol
 
-from penstock.errors import PenstockError
-from penstock.model.canonical import CanonicalStream, canonical_streams
-from penstock.model.expressions import Column
+from penstock.model.canonical import canonical_streams, grouped_rows
+from penstock.model.canonical_stream import CanonicalStream
 from penstock.model.network import Network
-from penstock.model.operators import Input, Map, Operator, SqlWrite
-from penstock.model.sharing import SharedStream, Sharing
-from penstock.model.sources import RunningSource, Stream
+from penstock.model.operators import Aggregate, Operator, SqlWrite
+from penstock.model.sharing import NOTHING_SHARED, SharedStream, Sharing
+from penstock.model.sources import RunningSource, Stream, running_stream
 from penstock.place.fuse import changes_event_time
+from penstock.share.readings import OfferedSlices, OfferedStream, from_slices, from_stream
 
 
-@dataclass(frozen=True)
-class OfferedStream:
-    """A stream that runs: its meaning, who makes it, and how others read it.
+class Offers(Protocol):
+    """What runs and could be shared."""
 
-    ``tapped`` if it lies inside its maker and has to be given out first; ``obstacle`` is why it
-    cannot be read, if so.
-    """
+    def streams(self, relation: str) -> Sequence[OfferedStream]:
+        """The streams whose rows are some of a relation."""
 
-    stream: Stream
-    canonical: CanonicalStream
-    maker: str
-    tapped: bool = False
-    obstacle: str = ""
+    def slices(self, relation: str) -> Sequence[OfferedSlices]:
+        """The slices of aggregates over rows of a relation."""
+
+    def obstacle(self, maker: str, is_inside: bool) -> str:
+        """Why nobody can share a fragment's result, or a stream inside it; else nothing."""
 
 
 def settled_streams(network: Network) -> frozenset[str]:
@@ -47,13 +46,12 @@ def settled_streams(network: Network) -> frozenset[str]:
 
 
 def match_streams(
-    network: Network,
-    running: Mapping[str, CanonicalStream],
-    offers: Callable[[str], Sequence[OfferedStream]],
+    network: Network, running: Mapping[str, CanonicalStream], offers: Offers
 ) -> Sharing:
-    """What a network can read of others; ``offers`` tells what runs with a signature.
+    """What a network can read of others.
 
-    ``running`` says what the running streams are that it reads by name. Linear in its operators.
+    ``running`` says what the running streams are that it reads by name. Grows with its operators
+    times what is offered for each.
     """
     known = {
         stream.name: running.get(stream.name)
@@ -67,7 +65,7 @@ def match_streams(
         if canonical_stream is not None
     }
     if len(told) < len(known):
-        return Sharing()
+        return NOTHING_SHARED
     return _Search(network, canonical_streams(network, told), offers).found()
 
 
@@ -79,10 +77,7 @@ def _its_own(stream: Stream, network: Network) -> CanonicalStream:
 
 class _Search:
     def __init__(
-        self,
-        network: Network,
-        canonical: Mapping[str, CanonicalStream],
-        offers: Callable[[str], Sequence[OfferedStream]],
+        self, network: Network, canonical: Mapping[str, CanonicalStream], offers: Offers
     ) -> None:
         self._network = network
         self._canonical = canonical
@@ -109,49 +104,81 @@ class _Search:
         return Sharing(tuple(self._reads.values()), saved, tuple(self._notes))
 
     def _shares(self, stream: str) -> bool:
+        """Whether something that runs is read for a stream; a result before what is inside."""
         producer = self._network.producers.get(stream)
         if producer is None or stream not in self._settled or list(producer.outputs) != [stream]:
             return False
         if isinstance(producer, SqlWrite):
             return False
-        canonical, notes = self._canonical[stream], list[str]()
-        for offer in self._offers(canonical.signature):
-            why = offer.obstacle or self._collision(offer)
-            if why:
-                notes.append(f"{stream} is the same as {offer.stream.name}, but {why}")
-                continue
-            pairs = zip(canonical.ordered_columns(), offer.canonical.ordered_columns(), strict=True)
-            named = dict(pairs)
-            columns = tuple(
-                (name, offer.stream.shape.schema[named[name.lower()]].name)
-                for name in producer.output.schema.names
-            )
-            read = SharedStream(
-                stream,
-                offer.stream.name,
-                canonical.signature,
-                offer.maker,
-                columns,
-                offer.tapped,
-            )
-            if _as_read(producer, read, offer.stream) is None:
-                why = "its columns are kept otherwise"
-                notes.append(f"{stream} is the same as {offer.stream.name}, but {why}")
-                continue
-            self._reads[stream] = read
-            return True
-        self._notes += [note for note in notes if _reason(note) not in map(_reason, self._notes)]
-        return False
+        notes: list[str] = []
+        found = [*self._of_streams(producer, notes), *self._of_slices(producer, notes)]
+        if not found:
+            for note in notes:
+                if _reason(note) not in map(_reason, self._notes):
+                    self._notes.append(note)
+            return False
+        self._reads[stream] = min(found, key=_cost)
+        return True
 
-    def _collision(self, offer: OfferedStream) -> str:
+    def _of_streams(self, producer: Operator, notes: list[str]) -> Iterator[SharedStream]:
+        """Ways to read a result, or a part of one."""
+        stream, wanted = producer.name, self._canonical[producer.name]
+        for offer in self._offers.streams(wanted.relation):
+            operators = from_stream(producer, wanted, offer)
+            if operators is None:
+                continue
+            name, signature = offer.name, offer.canonical.signature
+            why = self._offers.obstacle(offer.maker, offer.tapped) or self._untimed(stream, offer)
+            why = why or self._collision(name, operators)
+            if why:
+                how = "the same as" if signature == wanted.signature else "part of"
+                notes.append(f"{stream} is {how} {name}, but {why}")
+                continue
+            yield SharedStream(stream, name, signature, offer.maker, operators, offer.tapped)
+
+    def _of_slices(self, producer: Operator, notes: list[str]) -> Iterator[SharedStream]:
+        """Ways to put windows together from slices of others."""
+        if not isinstance(producer, Aggregate):
+            return
+        stream, rows = producer.name, self._canonical[producer.input.stream]
+        wanted, meaning = grouped_rows(producer, rows), self._canonical[producer.name]
+        for offer in self._offers.slices(rows.relation):
+            operators = from_slices(producer, wanted, meaning, offer)
+            if operators is None:
+                continue
+            name = offer.name
+            why = self._offers.obstacle(offer.maker, True) or self._collision(name, operators)
+            if why:
+                notes.append(f"{stream} could be made of slices of {offer.maker}, but {why}")
+                continue
+            signature = offer.grouped.rows.signature
+            yield SharedStream(stream, name, signature, offer.maker, operators, tapped=True)
+
+    def _untimed(self, stream: str, offer: OfferedStream) -> str:
+        """Why nobody could tell which rows of an offer count: those after the beginning do."""
+        shapes = self._network.shapes
+        is_timed = any(shapes[name].times for name in self._network.upstream([stream]))
+        if is_timed and not offer.shape.times:
+            return f"the rows of {offer.name} do not say when they were"
+        return ""
+
+    def _collision(self, name: str, operators: Sequence[Operator]) -> str:
         """Why a stream of that name cannot be read beside what the network has itself."""
-        name = offer.stream.name
         own = {stream.name: stream for stream in self._network.streams}
         if name in self._network.producers or (
             name in own and not isinstance(own[name].source, RunningSource)
         ):
             return f"{name} is the name of a stream of its own"
+        for check in operators[:-1]:
+            if check.name in self._network.shapes:
+                return f"{check.name} is the name of a stream of its own"
         return ""
+
+
+def _cost(read: SharedStream) -> tuple[bool, bool, int, int]:
+    """Results are read before streams inside, slices last; what leaves less to do before more."""
+    columns = len(read.operators[0].inputs[0].schema)
+    return read.is_sliced, read.tapped, len(read.operators), columns
 
 
 def _reason(note: str) -> str:
@@ -178,26 +205,16 @@ def _working(network: Network, wanted: Iterable[str], shared: Collection[str]) -
     return tuple(operator.name for operator in network.operators if operator.name in found)
 
 
-def shared_network(
-    network: Network, reads: Iterable[SharedStream], running: Mapping[str, Stream]
-) -> Network:
-    """The network with these streams read of others; ``running`` are those it reads, by name."""
+def shared_network(network: Network, reads: Iterable[SharedStream]) -> Network:
+    """The network with these streams made of others that run."""
     by_stream = {read.stream: read for read in reads}
     if not by_stream:
         return network
-    sources = {
-        name: running[name]
-        for name in sorted({shared_stream.source for shared_stream in by_stream.values()})
-    }
+    sources = {read.source: running_stream(read.source, read.shape) for read in reads}
     operators: list[Operator] = []
     for operator in network.operators:
         read = by_stream.get(operator.name)
-        if read is None:
-            operators.append(operator)
-            continue
-        reading = _as_read(operator, read, sources[read.source])
-        assert reading is not None, "it was matched so"
-        operators.append(reading)
+        operators += (operator,) if read is None else read.operators
     wanted = _wanted(network)
     producers = {name: operator for operator in operators for name in operator.outputs}
     needed, waiting = set[str](), [*wanted, *(query.stream for query in network.queries)]
@@ -219,13 +236,3 @@ def shared_network(
         if isinstance(operator, SqlWrite) or needed & set(operator.outputs)
     ]
     return replace(network, streams=tuple(kept), operators=tuple(own))
-
-
-def _as_read(operator: Operator, read: SharedStream, source: Stream) -> Map | None:
-    """What gives an operator's result from a running stream; None if that has another shape."""
-    columns = tuple((mine, Column(theirs)) for mine, theirs in read.columns)
-    try:
-        reading = Map(operator.name, Input(source.name, source.shape), columns)
-    except PenstockError:
-        return None
-    return reading if reading.output == operator.output else None

@@ -372,10 +372,15 @@ class Node:
     def _taps(self, running: NativeRun) -> dict[str, ChannelSink]:
         """Channels for the streams inside a fragment that others share."""
         found = {}
+        shapes = {
+            name: shape
+            for operator in running.fragment.operators
+            for name, shape in operator.outputs.items()
+        }
         for stream in running.fragment.taps:
             channel = self._state.channel(channel_for(stream))
             writer = Writer(channel, running.epoch, self._options.retained_rows)
-            shape = running.network.shapes[stream]
+            shape = shapes[stream]
             times = (
                 tuple(time_column.column for time_column in shape.times)
                 if shape.watermarked

@@ -20,7 +20,8 @@ from penstock.channels.durable import (
 from penstock.channels.layout import StateLayout
 from penstock.errors import InputError, RunError
 from penstock.feeds.set_aside import set_aside_text
-from penstock.model.canonical import VERSION, plan_signature
+from penstock.model.canonical import plan_signature
+from penstock.model.canonical_stream import VERSION
 from penstock.model.fragments import Fragment
 from penstock.model.ids import ChannelId, NodeId, PartId, channel_for
 from penstock.model.network import Network

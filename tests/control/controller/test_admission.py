@@ -51,7 +51,8 @@ def busy(controller: Controller, catalog: TroubledCatalog) -> Controller:
 
 
 def asking(name: str = "same", query: str = SAME, **told: object) -> SubmitRequest:
-    return SubmitRequest(name=name, kind="sql", text=query, folder=".", **told)  # type: ignore[arg-type]
+    kind = told.pop("kind", "sql")
+    return SubmitRequest(name=name, kind=kind, text=query, folder=".", **told)  # type: ignore[arg-type]
 
 
 def test_what_runs_is_shared_and_recorded(busy: Controller, catalog: TroubledCatalog) -> None:
@@ -118,3 +119,53 @@ def test_a_dropped_one_is_kept_for_who_shares_it(
     busy.drop("same", patience_s=5)
     assert [submission.name for submission in catalog.submissions()] == ["base"]
     assert [one.name for one in catalog.units()] == ["readings"]
+
+
+def noted(controller: Controller, **told: object) -> tuple[str, ...]:
+    """Why nothing is shared of what is the same."""
+    _, proposal = controller.take_in(asking(dry_run=True, **told))
+    assert not proposal.asked.sharing.reads
+    return proposal.asked.sharing.notes
+
+
+def test_what_is_being_dropped_is_not_shared(busy: Controller, catalog: TroubledCatalog) -> None:
+    assert refused(lambda: busy.drop("sums", patience_s=0.1)).startswith("sums did not stop within")
+    assert noted(busy) == ("same is the same as sums, but sums is being dropped",)
+    by_name = "SELECT home, since FROM sums WHERE kwh > 10"
+    before = catalog.units()
+    assert refused(lambda: busy.take_in(asking("reader", by_name))) == (
+        "sums is being dropped. Wait until it is gone, and read something else."
+    )
+    assert catalog.units() == before
+
+
+def test_what_has_failed_is_not_shared(busy: Controller, catalog: TroubledCatalog) -> None:
+    catalog.report("sums", the(catalog, "sums").epoch, "failed", "it was not to be")
+    assert noted(busy) == ("same is the same as sums, but sums has failed",)
+    coarse = SAME.replace("10 minutes", "1 hour")
+    assert noted(busy, query=coarse) == (
+        "same_aggregate could be made of slices of sums, but sums has failed",
+    )
+
+
+def test_what_has_ended_or_not_begun_is_not_shared(
+    busy: Controller, catalog: TroubledCatalog
+) -> None:
+    catalog.report("sums", the(catalog, "sums").epoch, "finished")
+    assert noted(busy) == ("same is the same as sums, but sums has come to its end",)
+    busy.submit("other", "sql", SUMS.replace("10 minutes", "7 minutes"), ".")
+    wanted = SAME.replace("10 minutes", "7 minutes")
+    assert noted(busy, query=wanted) == ("same is the same as other, but other does not run yet",)
+
+
+def test_what_is_wrong_with_a_request_is_said_before_anything_is_done(
+    busy: Controller, catalog: TroubledCatalog
+) -> None:
+    before = (catalog.units(), catalog.submissions(), catalog.plans())
+    unknown = SAME.replace("readings", "reading")
+    text = refused(lambda: busy.take_in(asking(query=unknown)))
+    assert "no stream or table reading; there are readings, sums. Did you mean readings?" in text
+    circle = "queries: {a: SELECT home FROM b, b: SELECT home FROM a}"
+    text = refused(lambda: busy.take_in(asking("two", circle, kind="yaml")))
+    assert "these read each other in a circle: a -> b -> a." in text
+    assert (catalog.units(), catalog.submissions(), catalog.plans()) == before

@@ -31,7 +31,7 @@ from penstock.model.partition_groups import PartitionGroups
 from penstock.model.parts import DEFAULT_GROUPS, DEFAULT_PERIOD_US, JoinSpread, join_spread
 from penstock.model.schema import checked_name
 from penstock.model.settings import Setting
-from penstock.model.sources import RunningSource, Stream
+from penstock.model.sources import RunningSource, Stream, running_stream
 
 _SECTIONS = (
     "streams", "tables", "queries", "nodes", "placement", "balance", "share", "broadcast",
@@ -138,10 +138,7 @@ def offered_streams(network: Network, names: Iterable[str] | None = None) -> lis
     """The streams that others can read once the network runs; all, or those of these ``names``."""
     shapes = network.shapes
     chosen = ((name, shapes[name]) for name in (shapes if names is None else names))
-    return [
-        Stream(name, RunningSource(), shape, 0 if shape.times and shape.watermarked else None)
-        for name, shape in chosen
-    ]
+    return [running_stream(name, shape) for name, shape in chosen]
 
 
 def _scope(running: Iterable[Stream], running_in: str = _SYSTEM) -> Scope:

@@ -31,6 +31,7 @@ from penstock.kernels.join_plan import JoinPlan
 from penstock.kernels.member_state import MemberState, open_state
 from penstock.kernels.planning import LightPlan
 from penstock.kernels.rows_plan import RowsPlan
+from penstock.kernels.slices import give_slices
 from penstock.kernels.state_shape import MEMBER, StateShape
 from penstock.kernels.window_plan import WindowPlan
 from penstock.kernels.window_results import MemberResult, give_members
@@ -361,10 +362,18 @@ class Bundle:
             if isinstance(running.plan, WindowPlan)
         }
         results = {number: MemberResult(rows) for number, rows in work.given.items()}
+        times = {
+            number: (self._running[number].watermark_us, reached.watermark_us)
+            for number, reached in work.reached.items()
+        }
+        slices = give_slices(self._states, plans, times, self._numbers)
         for shape, state in self._states.items():
             closed = state.close(windows)
             if closed is not None:
                 results.update(self._give(shape, closed, plans))
+        for number, rows in slices.items():
+            given = results.get(number) or MemberResult(_no_rows(plans[number]))
+            results[number] = given.giving(plans[number], rows)
         for number, reached in work.reached.items():
             if reached.ended and not self._running[number].ended and number not in results:
                 # Whoever takes over must be able to tell that the end was delivered.

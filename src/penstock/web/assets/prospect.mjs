@@ -30,9 +30,14 @@ function places({ places: nodes, loads }) {
 }
 
 function Sharing({ of }) {
-  const shared = of.shared.map((stream) => `${stream.stream} of ${stream.submission}`).join(", ");
+  const shared = of.shared.map(read).join(", ");
   return html`${shared
       ? html`<p>It shares ${shared}: ${of.saved.length} of ${of.operators} operators need not run again.</p>`
       : html`<p class="muted">Nothing of what it computes runs already.</p>`}
     ${of.notes.map((text) => html`<p class="reason" key=${text}>${text}</p>`)}`;
+}
+
+function read({ stream, submission, is_sliced: sliced, rest }) {
+  const checked = rest === null ? "" : `, with a residual filter: ${rest}`;
+  return `${stream} of ${submission}${sliced ? " (slices of its windows)" : ""}${checked}`;
 }
