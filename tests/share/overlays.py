@@ -25,6 +25,7 @@ def overlay_of(
     options: CompositionOptions | None = None,
     faults: Faults | None = None,
     background: float = 0.0,
+    link_capacity: float = 1.0,
 ) -> Overlay:
     """Nodes that offer ``copies`` components of each of ``kinds`` operators."""
     rng = Random(seed)
@@ -34,7 +35,13 @@ def overlay_of(
         for name in rng.sample(names, copies):
             offered[name].add(f"k{kind}")
     books = [
-        NodeBook(name, background=background, permanent=frozenset(offered[name])) for name in names
+        NodeBook(
+            name,
+            background=background,
+            permanent=frozenset(offered[name]),
+            link_capacity=link_capacity,
+        )
+        for name in names
     ]
     chosen = options or CompositionOptions(
         probing_ratio=0.5, neighbours=lambda node: tuple(n for n in names if n != node)[:3]

@@ -96,3 +96,59 @@ def test_nothing_helps_where_nothing_is_enough() -> None:
     situation = MeasuredSystem((A,), ())
     huge = work(5.0, limit_s=1.0)
     assert what_would_help(situation, (huge,), situation.with_new([huge])) == ()
+
+
+def light(name: str, latency_s: float | None = 1.2, **told: object) -> MeasuredFragment:
+    """A light fragment in rounds of a second that take 0.2 s."""
+    given = {"batch_s": 0.2, "round_s": 1.0, "streams": ("s",), **told}
+    return MeasuredFragment(name, name, "a", latency_s=latency_s, **given)  # type: ignore[arg-type]
+
+
+def joining(**told: object) -> NewWork:
+    return work(**{"round_s": 2.0, "streams": ("s",), "is_light": True, **told})  # type: ignore[arg-type]
+
+
+def test_a_light_one_joins_the_rounds_of_its_node() -> None:
+    impact = MeasuredSystem((A,), (light("first"), light("second", 1.4))).with_new([joining()])
+    # As old as what others give of the stream; a round takes longer, and its own part is new.
+    slower_s, own_s = 0.2 * 0.1 / 0.4, 0.1 * 1.0 / 0.4
+    assert impact.latency_s == pytest.approx(1.3 + slower_s + own_s)
+    assert [touched.after_s for touched in impact.touched] == [
+        pytest.approx(1.2 + slower_s), pytest.approx(1.4 + slower_s),
+    ]  # fmt: skip
+
+
+def test_of_a_stream_that_nobody_there_reads_results_are_a_round_old() -> None:
+    impact = MeasuredSystem((A,), (light("first"),)).with_new([joining(streams=("other",))])
+    assert impact.latency_s == pytest.approx(1.0 + 0.2 + 0.2 * 0.1 / 0.4 + 0.1 * 1.0 / 0.4)
+
+
+def test_one_in_a_hurry_has_all_go_round_more_often() -> None:
+    impact = MeasuredSystem((A,), (light("first"),)).with_new([joining(round_s=0.5)])
+    slower_s = 0.2 * 0.1 / 0.4
+    assert impact.touched[0].after_s == pytest.approx(1.2 + slower_s - 0.5)
+    assert impact.latency_s == pytest.approx(1.2 - 0.5 + slower_s + 0.1 * 0.5 / 0.4)
+
+
+def test_what_reads_a_light_one_beside_it_is_computed_in_the_same_round() -> None:
+    beside = MeasuredSystem((A, B), (light("first"),))
+    impact = beside.with_new([joining(streams=(), reads=("first",))])
+    assert impact.latency_s == pytest.approx(1.2 + 0.2 * 0.1 / 0.4 + 0.1 * 1.0 / 0.4)
+    elsewhere = beside.with_new([joining(streams=(), reads=("first",), node="b")])
+    assert elsewhere.latency_s == pytest.approx(1.2 + 2.0 + 0.05 / 0.85)
+
+
+def test_delays_of_a_round_do_not_add_up_within_it() -> None:
+    follower = light("second", 1.25, streams=(), reads=("first",))
+    impact = MeasuredSystem((A,), (light("first"), follower)).with_new([joining()])
+    assert impact.touched[1].after_s == pytest.approx(1.25 + 0.2 * 0.1 / 0.4)
+
+
+def test_who_opens_a_stream_pays_for_it_once() -> None:
+    opening = joining(opening_cores=0.2)
+    empty = MeasuredSystem((A, B), ())
+    assert empty.with_new([opening]).loads["a"] == pytest.approx(0.8)
+    assert empty.with_new([opening, opening]).loads["a"] == pytest.approx(0.9)
+    open_already = MeasuredSystem((A, B), (light("first"),))
+    assert open_already.with_new([opening]).loads["a"] == pytest.approx(0.6)
+    assert open_already.with_new(on([opening], "b")).loads["b"] == pytest.approx(0.1 + 0.15)

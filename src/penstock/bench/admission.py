@@ -15,6 +15,7 @@ from random import Random
 
 import numpy as np
 
+from penstock.bench.live_decision import decisions_ms
 from penstock.bench.report import BenchCase, Report, limited
 from penstock.model.composition import PlanOperator, QueryPlan
 from penstock.share.at_once import AtOnce
@@ -38,6 +39,7 @@ def admission(quick: bool, say: Say) -> Report:
         (
             _at_once(requests, say),
             _one_decision(say),
+            _live_decision(200 if quick else 1_000, say),
             _by_messages(requests // 20, say),
             _memory(say),
         ),
@@ -107,6 +109,14 @@ def _one_decision(say: Say) -> BenchCase:
             system.finish(f"q{at}")
     what = f"a query of 10 operators against {len(running):,} running, slowest of 100"
     return limited(what, max(times_ms), "ms", at_most=_MOST_MS)
+
+
+def _live_decision(queries: int, say: Say) -> BenchCase:
+    """The same by a controller: from the text to the answer, with the catalog on disk."""
+    say(f"live decisions against {queries:,} running queries")
+    slowest_ms = decisions_ms(queries, decisions=50)[-1]
+    what = f"live, a query of 10 operators against {queries:,} running, slowest of 50"
+    return limited(what, slowest_ms, "ms", at_most=_MOST_MS)
 
 
 def _by_messages(requests: int, say: Say) -> BenchCase:

@@ -19,6 +19,7 @@ from penstock.bench.overhead import overhead
 from penstock.bench.placement import placement
 from penstock.bench.power import power
 from penstock.bench.report import Report
+from penstock.bench.sharing import sharing
 from penstock.bench.simulator import simulator
 from penstock.bench.steadiness import steadiness
 from penstock.errors import InputError, listed
@@ -107,6 +108,7 @@ BENCHES: Mapping[str, Bench] = {
     "correlation": _whole(correlation),
     "simulator": _whole(simulator),
     "admission": _whole(admission),
+    "sharing": _whole(sharing),
     "join": _WITH_CASES["join"],
     "join-kernel": _whole(join_kernel),
     "join-moves": _WITH_CASES["join-moves"],

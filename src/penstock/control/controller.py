@@ -77,6 +77,7 @@ class Controller:
         self._costs = CostMemory(home.path / COSTS)
         self._data = UnitData(StateLayout(home.state))
         self.groups = GroupMoves(catalog, home.state, self.system)
+        self._examiner = Examiner(catalog)
         self._shared = LiveSharing(home.state, catalog, self.channel)
         self.notices = Notices(catalog, home.state, self.system)
         self._noted_s = 0.0
@@ -164,17 +165,28 @@ class Controller:
         asked = Submission(number, name, *written, Begun(wish.start))
         former = self.system() if replaced is None else self._without(replaced)
         # What gives way to it may be what it would share.
-        sharing = self._sharing(former, asked, wish.share and replaced is None)
-        first = self._examined(former, replace(asked, sharing=sharing))
+        deployment = understand(former, asked)
+        records = {record.name: record for record in self._catalog.units()}
+        sharing = NOTHING_SHARED
+        if wish.share and replaced is None:
+            sharing = self._sharing(former, asked, deployment, records)
+        first = self._examined(former, replace(asked, sharing=sharing), deployment, records)
         if first.impact.fits or not sharing.reads:
             return former, first
         notes = (*sharing.notes, "what runs already comes too late for it")
-        alone = self._examined(former, replace(asked, sharing=Sharing(notes=notes)))
+        unshared = replace(asked, sharing=Sharing(notes=notes))
+        alone = self._examined(former, unshared, deployment, records)
         return former, alone if alone.impact.fits else first
 
-    def _examined(self, former: System, asked: Submission) -> Proposal:
+    def _examined(
+        self,
+        former: System,
+        asked: Submission,
+        written: Deployment,
+        records: Mapping[str, UnitRecord],
+    ) -> Proposal:
         """What a submission comes to; raises what is wrong with it."""
-        system = extend(former, asked)
+        system = extend(former, asked, written)
         units = tuple(unit for unit in system.units.values() if unit.submission == asked.id)
         if not units:
             raise InputError(
@@ -189,22 +201,28 @@ class Controller:
         wished = {**self._planned(deployment, units), **self._parts_apart(units)}
         planned = self._kept_to_tree(system, units, wished)
         fragments = [unit.fragment for unit in units if unit.fragment is not None]
-        return Examiner(self._catalog).examined(
+        return self._examiner.examined(
             asked,
             system,
             planned,
             self._costs.estimates(fragments),
+            records,
             tree_wiring(self._catalog.nodes(), system) is None,
         )
 
-    def _sharing(self, system: System, asked: Submission, share: bool) -> Sharing:
+    def _sharing(
+        self,
+        system: System,
+        asked: Submission,
+        deployment: Deployment,
+        records: Mapping[str, UnitRecord],
+    ) -> Sharing:
         """What a submission shares: nothing if it is to see what was there before it."""
-        deployment = understand(system, asked)
         # What is cut for devices is put together anew with every cut.
         is_cut = asked.kind == "segment" or deployment.devices is not None
-        if is_cut or not share or not deployment.share or asked.begun.start != "now":
+        if is_cut or not deployment.share or asked.begun.start != "now":
             return NOTHING_SHARED
-        return self._shared.decide(system, deployment.network)
+        return self._shared.decide(system, deployment.network, records)
 
     @contextmanager
     def _tapped(self, former: System, asked: Submission) -> Iterator[tuple[System, Submission]]:

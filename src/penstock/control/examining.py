@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import isfinite
 
 from penstock.control.catalog import Catalog
 from penstock.control.records import NodeRecord, Submission, UnitRecord
 from penstock.control.system import System, Unit
 from penstock.errors import InputError
-from penstock.load.costs import measured_costs
+from penstock.load.costs import LIGHT_READING, LIGHT_ROUND, CostTable, measured_costs
 from penstock.load.shared_rounds import SharedRounds
 from penstock.model.durations import US_PER_S
 from penstock.model.estimates import OperatorEstimate
-from penstock.model.measurements import FragmentStatus, NodeSample
-from penstock.place.rhythm import counted_rounds_s, latency_limit_us
+from penstock.model.measurements import FragmentStatus, MeasuredUse, NodeSample
+from penstock.place.rhythm import (
+    SHORTEST_US,
+    counted_rounds_s,
+    latency_limit_us,
+    promised_round_us,
+)
 from penstock.share.impact import (
     Help,
     Impact,
@@ -32,6 +37,9 @@ _SAMPLES = 30
 _MEAN_OF = 10
 _BATCHES_AT_LEAST = 20
 """Fewer say more about starting than about work."""
+
+Latest = Mapping[str, NodeSample | None]
+"""What every node measured last."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +60,17 @@ class Proposal:
         return tuple(unit for unit in units if unit.submission == self.asked.id)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Examiner:
-    """Looks at what was measured; nothing is changed by that."""
+    """Looks at what was measured; nothing is changed by that.
+
+    How busy nodes were it keeps, and reads only what is new of it: with what was measured of all
+    that runs it is long. What it projected it keeps as well, until that shows in what is measured.
+    """
 
     catalog: Catalog
+    _projected: dict[str, float] = field(default_factory=dict)
+    _loads: dict[str, list[MeasuredUse]] = field(default_factory=dict)
 
     def examined(
         self,
@@ -64,6 +78,7 @@ class Examiner:
         system: System,
         planned: Mapping[str, str],
         estimates: Mapping[str, OperatorEstimate],
+        records: Mapping[str, UnitRecord],
         may_choose: bool = True,
     ) -> Proposal:
         """What a submission comes to; where it does not fit as planned, on a node where it does.
@@ -72,16 +87,22 @@ class Examiner:
         """
         now_s = self.catalog.now_s()
         nodes = [node for node in self.catalog.nodes() if node.is_alive(now_s)]
-        series = {node.name: self.catalog.samples(node.name, _SAMPLES) for node in nodes}
-        records = {record.name: record for record in self.catalog.units()}
+        loads = {node.name: self._loads_of(node.name) for node in nodes}
+        latest = {node.name: self.catalog.latest_sample(node.name) for node in nodes}
         names = {submission.id: submission.name for submission in self.catalog.submissions()}
-        situation = _situation(system, asked.id, nodes, series, records, names)
-        work = _new_work(system, asked.id, planned, estimates, records, series, nodes)
+        known = {
+            node.name: _node(node, loads[node.name], self._unseen(node.name, records))
+            for node in nodes
+        }
+        situation = _situation(system, asked.id, known, latest, records, names)
+        work = _new_work(system, asked.id, planned, estimates, records, latest, nodes)
+        work = tuple(_as_dear_as_others(new_work, situation) for new_work in work)
         nodes_before = {new_work.name: new_work.node for new_work in work}
         pinned = {unit.name for unit in system.units.values() if unit.on is not None}
         movable = may_choose and not any(new_work.name in pinned for new_work in work)
         work, impact = chosen(situation, work, lambda _: movable)
         helping = () if impact.fits else what_would_help(situation, work, impact)
+        self._projected |= {new_work.name: new_work.cores or 0.0 for new_work in work}
         moved = {
             new_work.name: new_work.node
             for new_work in work
@@ -93,12 +114,30 @@ class Examiner:
         asked = replace(asked, sharing=replace(asked.sharing, projected_s=known_s))
         return Proposal(asked, system, placed, work, impact, helping)
 
+    def _unseen(self, node: str, records: Mapping[str, UnitRecord]) -> list[tuple[float, float]]:
+        """Since when a node has what is new there, and the cores projected for it."""
+        self._projected = {
+            name: self._projected[name] for name in self._projected if name in records
+        }
+        found = ((records[name], cores) for name, cores in self._projected.items())
+        return [
+            (record.assigned_s, cores)
+            for record, cores in found
+            if record.node == node and record.epoch == 1 and record.assigned_s is not None
+        ]
+
+    def _loads_of(self, node: str) -> list[MeasuredUse]:
+        known = self._loads.get(node, [])
+        known = [*known, *self.catalog.loads(node, _SAMPLES, known[-1].at_s if known else 0.0)]
+        self._loads[node] = known[-_SAMPLES:]
+        return self._loads[node]
+
 
 def _situation(
     system: System,
     asked: int,
-    nodes: Sequence[NodeRecord],
-    series: Mapping[str, Sequence[NodeSample]],
+    nodes: Mapping[str, MeasuredNode],
+    latest: Latest,
     records: Mapping[str, UnitRecord],
     names: Mapping[int, str],
 ) -> MeasuredSystem:
@@ -109,25 +148,30 @@ def _situation(
             continue
         if record.node is None or record.is_dropped or record.has_said("finished"):
             continue
-        status = _status(unit.name, record, series)
+        status = _status(unit.name, record, latest)
         found.append(_fragment(system, unit, record.node, status, names))
-    return MeasuredSystem(tuple(_node(node, series[node.name]) for node in nodes), tuple(found))
+    return MeasuredSystem(tuple(nodes.values()), tuple(found))
 
 
-def _node(node: NodeRecord, samples: Sequence[NodeSample]) -> MeasuredNode:
-    since = [sample for sample in samples if sample.at_s >= node.joined_s]
+def _node(
+    node: NodeRecord, loads: Sequence[MeasuredUse], unseen: Sequence[tuple[float, float]]
+) -> MeasuredNode:
+    """How busy a node is; of what came meanwhile, the part that the mean does not have yet."""
+    since = [load for load in loads if load.at_s >= node.joined_s]
     if len(since) < _SAMPLES_AT_LEAST:
         return MeasuredNode(node.name, node.cores)
-    recent = [sample.utilisation for sample in since[-_MEAN_OF:]]
-    peak = max(sample.utilisation for sample in since)
-    return MeasuredNode(node.name, node.cores, sum(recent) / len(recent), peak)
+    recent = since[-_MEAN_OF:]
+    mean = sum(load.utilisation for load in recent) / len(recent)
+    for assigned_s, cores in unseen:
+        before = sum(load.at_s < assigned_s for load in recent)
+        mean += cores / node.cores * before / len(recent)
+    peak = max(load.utilisation for load in since)
+    return MeasuredNode(node.name, node.cores, mean, max(mean, peak))
 
 
-def _status(
-    name: str, record: UnitRecord, series: Mapping[str, Sequence[NodeSample]]
-) -> FragmentStatus | None:
-    samples = series.get(record.node or "", ())
-    return samples[-1].fragments.get(name) if samples else None
+def _status(name: str, record: UnitRecord, latest: Latest) -> FragmentStatus | None:
+    sample = latest.get(record.node or "")
+    return None if sample is None else sample.fragments.get(name)
 
 
 def _fragment(
@@ -141,15 +185,19 @@ def _fragment(
     limit_us = latency_limit_us(unit.network, unit.fragment)
     known = status if status is not None and status.batches >= _BATCHES_AT_LEAST else None
     cost_us = None if status is None else status.cost_us
+    is_light = known is not None and known.round_ms > 0
+    round_us = promised_round_us(unit.network, unit.fragment) if is_light else 0
     return MeasuredFragment(
         unit.name,
         names.get(unit.submission, unit.name),
         node,
-        batch_s=0.0 if known is None else known.batch_ms / 1_000,
+        batch_s=0.0 if known is None else (known.round_ms or known.batch_ms) / 1_000,
         latency_s=None if known is None else known.latency_p99_s,
         limit_s=None if limit_us is None else limit_us / US_PER_S,
         reads=_fragments_read(system, unit),
         cores=0.0 if status is None else status.rows_in_per_s * (cost_us or 0.0) / 1e6,
+        streams=_streams_read(system, unit),
+        round_s=(SHORTEST_US if round_us is None else round_us) / US_PER_S,
     )
 
 
@@ -158,13 +206,17 @@ def _fragments_read(system: System, unit: Unit) -> tuple[str, ...]:
     return tuple(maker.name for maker in makers if maker.fragment is not None)
 
 
+def _streams_read(system: System, unit: Unit) -> tuple[str, ...]:
+    return tuple(name for name in unit.reads if system.makers[name].fragment is None)
+
+
 def _new_work(
     system: System,
     asked: int,
     planned: Mapping[str, str],
     estimates: Mapping[str, OperatorEstimate],
     records: Mapping[str, UnitRecord],
-    series: Mapping[str, Sequence[NodeSample]],
+    latest: Latest,
     nodes: Sequence[NodeRecord],
 ) -> tuple[NewWork, ...]:
     # Only now: what it needs is large.
@@ -180,7 +232,7 @@ def _new_work(
         light = light_fragments(unit.network, [fragment])
         round_s = counted_rounds_s(unit.network, [fragment])[fragment.name]
         limit_us = latency_limit_us(unit.network, fragment)
-        rate = _rate(system, unit, records, series, rates)
+        rate = _rate(system, unit, records, latest, rates)
         estimate = estimates.get(unit.name)
         rounds = SharedRounds(costs, [fragment], light, {fragment.name: round_s})
         batch_ms = rounds.batch_ms(fragment)
@@ -197,6 +249,9 @@ def _new_work(
                 round_s,
                 None if limit_us is None else limit_us / US_PER_S,
                 _fragments_read(system, unit),
+                _streams_read(system, unit),
+                fragment.name in light,
+                _opening_cores(rate, round_s, costs),
             )
         )
     return tuple(found)
@@ -210,7 +265,7 @@ def _rate(
     system: System,
     unit: Unit,
     records: Mapping[str, UnitRecord],
-    series: Mapping[str, Sequence[NodeSample]],
+    latest: Latest,
     known: Mapping[str, float | None],
 ) -> float | None:
     """The rows that a fragment would read in a second, None where that was not measured.
@@ -219,7 +274,7 @@ def _rate(
     """
     total = 0.0
     for stream in unit.reads:
-        rate = known[stream] if stream in known else _measured_rate(system, stream, records, series)
+        rate = known[stream] if stream in known else _measured_rate(system, stream, records, latest)
         if rate is None:
             return None
         total += rate
@@ -230,16 +285,16 @@ def _measured_rate(
     system: System,
     stream: str,
     records: Mapping[str, UnitRecord],
-    series: Mapping[str, Sequence[NodeSample]],
+    latest: Latest,
 ) -> float | None:
     maker = system.makers[stream]
     if maker.fragment is not None and maker.name in records:
-        status = _status(maker.name, records[maker.name], series)
+        status = _status(maker.name, records[maker.name], latest)
         if status is not None and status.selectivity is not None:
             return status.rows_in_per_s * status.selectivity
     for unit in system.units.values():
         if unit.reads == (stream,) and unit.name in records:
-            status = _status(unit.name, records[unit.name], series)
+            status = _status(unit.name, records[unit.name], latest)
             if status is not None and status.batches:
                 return status.rows_in_per_s
     return None
@@ -266,6 +321,28 @@ def _cores(
         return fixed + rate * light_us / 1e6
     kinds = [rounds.costs.of(operator.kind) for operator in fragment.operators]
     return fixed + rate * sum(cost for cost in kinds if cost is not None) / 1e6
+
+
+def _as_dear_as_others(work: NewWork, situation: MeasuredSystem) -> NewWork:
+    """The same work, not dearer than those that read the same streams would be with it, on average.
+
+    Light fragments share the reading of rows and the round; each one more makes all of them
+    cheaper. Where that has been measured (``penstock bench costs``), what one adds is known.
+    """
+    beside = [
+        fragment.cores
+        for fragment in situation.fragments
+        if fragment.is_light and work.streams and fragment.streams == work.streams
+    ]
+    if work.cores is None or not work.is_light or not any(beside):
+        return work
+    return replace(work, cores=min(work.cores, sum(beside) / (len(beside) + 1)))
+
+
+def _opening_cores(rate: float | None, round_s: float, costs: CostTable) -> float:
+    """What rounds over a stream cost in themselves, whoever takes part."""
+    round_ms, reading_us = costs.batch_ms.get(LIGHT_ROUND, 0.0), costs.of(LIGHT_READING) or 0.0
+    return round_ms / 1_000 / round_s + (rate or 0.0) * reading_us / 1e6
 
 
 def refusal(proposal: Proposal) -> InputError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -87,9 +87,10 @@ class LiveSharing:
     channel: Callable[[str], Channel]
     _index: StreamIndex = field(default_factory=StreamIndex)
 
-    def decide(self, system: System, network: Network) -> Sharing:
-        """What a new network shares with what runs."""
-        records = {record.name: record for record in self.catalog.units()}
+    def decide(
+        self, system: System, network: Network, records: Mapping[str, UnitRecord]
+    ) -> Sharing:
+        """What a new network shares with what runs, of which there are these ``records``."""
         return decide_sharing(
             self._index,
             system,

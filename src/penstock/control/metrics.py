@@ -59,6 +59,9 @@ FRAGMENT_NUMBERS = {
     "latest_latency_s": Exported(
         "latest_latency_seconds", "Latency of its newest batch of results."
     ),
+    "round_ms": Exported(
+        "round_seconds", "Time of a round in which a light one is computed with others.", _S_PER_MS
+    ),
     "rows_in": Exported("rows_in", "Rows read since it first started, each once.", grows=True),
     "rows_in_before": Exported("rows_in_before", "Rows read by owners before the present one."),
     "rows_in_per_s": Exported("rows_in_per_second", "Rows read in a second."),

@@ -7,11 +7,13 @@ from collections.abc import Collection, Mapping
 import sqlalchemy as sa
 
 from penstock.control.catalog_database import CatalogDatabase, count_change
+from penstock.control.codec import Codec
 from penstock.control.records import Contact, NodeRecord
 from penstock.control.tables import contacts, nodes, samples
-from penstock.model.measurements import NodeSample
+from penstock.model.measurements import MeasuredUse, NodeSample
 
 _KEPT_SAMPLES = 600
+_LOADS: Codec[MeasuredUse] = Codec(MeasuredUse)
 
 
 class NodeRows(CatalogDatabase):
@@ -116,6 +118,15 @@ class NodeRows(CatalogDatabase):
         with self._read() as connection:
             found = connection.execute(asked.order_by(samples.c.id.desc()).limit(last))
             return tuple(reversed(found.scalars().all()))
+
+    def loads(self, node: str, last: int, after_s: float = 0.0) -> list[MeasuredUse]:
+        """How busy a node was at its latest measurements after some time, oldest first."""
+        # As text: a driver would make dictionaries of all that is in it.
+        text = sa.type_coerce(sa.cast(samples.c.numbers, sa.Text), sa.Text)
+        asked = sa.select(text).where(samples.c.node == node, samples.c.at_s > after_s)
+        with self._read() as connection:
+            found = connection.execute(asked.order_by(samples.c.id.desc()).limit(last)).scalars()
+            return [_LOADS.decode(measured) for measured in reversed(found.all())]
 
     def samples_since(self, node: str, since_s: float) -> tuple[NodeSample, ...]:
         """A node's measurements from a time on, oldest first, and the last one before it."""

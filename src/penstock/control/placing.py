@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from importlib.metadata import entry_points
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 
 from penstock.control.records import NodeRecord
 from penstock.control.spreading import whole_fragments
@@ -18,6 +19,12 @@ from penstock.model.network import Deployment, NodeSpec
 DEFAULT = "rod"
 
 log = logging.getLogger(__name__)
+
+
+@cache
+def _brought(group: str) -> tuple[EntryPoint, ...]:
+    """What other packages bring along. To find it, all that is installed is gone through."""
+    return tuple(entry_points(group=group))
 
 
 def plan_nodes(
@@ -40,7 +47,7 @@ def plan_nodes(
     from penstock.place.registry import GROUP, strategies, strategy_called
 
     name = deployment.placement or DEFAULT
-    strategy = strategy_called(name, strategies(entry_points(group=GROUP)))()
+    strategy = strategy_called(name, strategies(_brought(GROUP)))()
     fragments = whole_fragments(unit.fragment for unit in units)
     specs = [NodeSpec(node.name, node.cores, node.memory_bytes) for node in nodes]
     if len(specs) < 2:

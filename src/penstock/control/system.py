@@ -232,9 +232,12 @@ def _left(unit: Unit, read: Collection[str], is_dropped: bool) -> Unit:
     return unit if left == fragment else replace(unit, fragment=left)
 
 
-def extend(system: System, submission: Submission) -> System:
-    """The system with one more submission; raises what is wrong with it."""
-    deployment, repeats = understand(system, submission), frozenset[str]()
+def extend(system: System, submission: Submission, deployment: Deployment | None = None) -> System:
+    """The system with one more submission; raises what is wrong with it.
+
+    ``deployment`` is what it asks for, where that was worked out already.
+    """
+    deployment, repeats = deployment or understand(system, submission), frozenset[str]()
     if submission.begun.start == "start":
         deployment, repeats = repeat_results(system, deployment, submission.id)
     reads = submission.sharing.reads

@@ -38,9 +38,10 @@ class FragmentStatus:
     moment the oldest rows behind a batch of results entered the system until the batch is out;
     None where no batch had any. ``latest_latency_s`` is that of the newest batch, None
     where that is long ago, and ``waiting_s`` how long the oldest row has been in the system that no
-    finished batch has taken up. ``state_bytes`` is the memory that its state takes; what a join of
-    channels keeps lies in them and takes none. ``group_rows`` are the rows of each partition group
-    that were new to a part of a join since it was started on its node.
+    finished batch has taken up. ``round_ms`` is how long the rounds take in which a light fragment
+    is computed, ``batch_ms`` its part of that. ``state_bytes`` is the memory that its state takes;
+    what a join of channels keeps lies in them and takes none. ``group_rows`` are the rows of each
+    partition group that were new to a part of a join since it was started on its node.
     """
 
     fragment: str
@@ -62,6 +63,7 @@ class FragmentStatus:
     latest_latency_s: float | None = None
     waiting_s: float | None = None
     rows_in_before: int = 0
+    round_ms: float = 0.0
     state_bytes: int = 0
     group_rows: tuple[int, ...] = ()
 
@@ -86,6 +88,14 @@ class IntakeSample:
 
 UnitSample = FragmentStatus | IntakeSample
 """What was measured of something that a node runs."""
+
+
+@dataclass(frozen=True)
+class MeasuredUse:
+    """The share of its cores that a node used before some time, of all that a sample says."""
+
+    at_s: float
+    utilisation: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ by the largest sum of that on the way to it. What has not been measured yet is n
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from statistics import median
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,10 @@ class MeasuredNode:
 class MeasuredFragment:
     """A fragment that runs: where, for whom, how long its batches take and how old results are.
 
-    ``reads`` are the fragments it reads. ``latency_s`` is counted from the entry of rows into the
-    system; None where too little was measured. ``cores`` is what it uses of its node.
+    ``reads`` are the fragments it reads, ``streams`` those from outside. ``latency_s`` is counted
+    from the entry of rows into the system; None where too little was measured. ``cores`` is what it
+    uses of its node. A light one asks for a round of its node every ``round_s`` seconds, and its
+    batches take as long as a whole round; of others that is 0.
     """
 
     name: str
@@ -42,6 +45,13 @@ class MeasuredFragment:
     limit_s: float | None = None
     reads: tuple[str, ...] = ()
     cores: float = 0.0
+    streams: tuple[str, ...] = ()
+    round_s: float = 0.0
+
+    @property
+    def is_light(self) -> bool:
+        """Whether it is computed in rounds with others of its node."""
+        return self.round_s > 0
 
 
 @dataclass(frozen=True)
@@ -49,7 +59,8 @@ class NewWork:
     """A fragment that is to come: what it would need, and how long it may take.
 
     ``cores`` is None where nobody knows what it costs, ``round_s`` how often it looks for rows,
-    ``batch_s`` what a batch takes on an idle node.
+    ``batch_s`` what a batch takes on an idle node. One that ``is_light`` joins the rounds of its
+    node; where it is the first there to read a stream, it costs ``opening_cores`` more.
     """
 
     name: str
@@ -59,6 +70,21 @@ class NewWork:
     round_s: float = 0.0
     limit_s: float | None = None
     reads: tuple[str, ...] = ()
+    streams: tuple[str, ...] = ()
+    is_light: bool = False
+    opening_cores: float = 0.0
+
+
+@dataclass(frozen=True)
+class NodeRounds:
+    """Rounds of a node's light fragments: every how many seconds there is one, how long it takes.
+
+    ``latency_s`` is how old results are that come of a round, by the streams that are read.
+    """
+
+    every_s: float
+    takes_s: float
+    latency_s: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -127,16 +153,21 @@ class MeasuredSystem:
     def _by_name(self) -> Mapping[str, MeasuredFragment]:
         return {fragment.name: fragment for fragment in self.fragments}
 
+    @cached_property
+    def _rounds(self) -> Mapping[str, NodeRounds]:
+        """By node, where light fragments run."""
+        by_node: dict[str, list[MeasuredFragment]] = {}
+        for fragment in self.fragments:
+            if fragment.is_light:
+                by_node.setdefault(fragment.node, []).append(fragment)
+        return {node: _rounds_of(fragments) for node, fragments in by_node.items()}
+
     def with_new(self, work: Iterable[NewWork]) -> Impact:
         """What comes of new work, fragments before those that read them. Linear in all of it."""
         new = tuple(work)
-        added: dict[str, float] = {}
-        for new_work in new:
-            added[new_work.node] = added.get(new_work.node, 0.0) + (new_work.cores or 0.0)
-        shares = {
-            node.name: added[node.name] / node.cores for node in self.nodes if node.name in added
-        }
+        added = self._added(new)
         known = {node.name: node for node in self.nodes}
+        shares = {name: cores / known[name].cores for name, cores in added.items() if name in known}
         loads = {
             name: known[name].load + share  # type: ignore[operator]
             for name, share in shares.items()
@@ -147,25 +178,59 @@ class MeasuredSystem:
             for name, share in shares.items()
             if known[name].peak is not None
         }
-        delays = self._delays(shares, loads)
+        delays = self._delays(new, shares, loads)
         touched = self._touched(delays)
         latency_s = self._latency_s(new, delays, loads) if new else None
         limits = [new_work.limit_s for new_work in new if new_work.limit_s is not None]
         phi = sum(shares[name] / max(1e-9, 1 - load + shares[name]) for name, load in loads.items())
         return Impact(latency_s, min(limits, default=None), touched, loads, peaks, phi)
 
-    def _delays(self, shares: Mapping[str, float], loads: Mapping[str, float]) -> dict[str, float]:
-        """How much later the results of each running fragment would be."""
+    def _added(self, new: Iterable[NewWork]) -> dict[str, float]:
+        """What new work uses of nodes; what opens a stream on a node counts there once."""
+        opened = {(node, stream) for node, rounds in self._rounds.items()
+                  for stream in rounds.latency_s}  # fmt: skip
+        found: dict[str, float] = {}
+        for new_work in new:
+            places = {(new_work.node, stream) for stream in new_work.streams}
+            opening = new_work.opening_cores if places - opened else 0.0
+            opened |= places
+            cores = (new_work.cores or 0.0) + opening
+            found[new_work.node] = found.get(new_work.node, 0.0) + cores
+        return found
+
+    def _delays(
+        self, new: Sequence[NewWork], shares: Mapping[str, float], loads: Mapping[str, float]
+    ) -> dict[str, float]:
+        """How much later the results of each running fragment would be.
+
+        A light one that is in more of a hurry than others of its node has them go round more often.
+        """
+        sooner = {node: self._sooner_s(node, new) for node in self._rounds}
         found: dict[str, float] = {}
         for fragment in self.fragments:
             own = 0.0
-            if fragment.node in loads and shares[fragment.node] > 0:
+            if fragment.node in loads and shares[fragment.node] > 0 and not self._follows(fragment):
                 left = 1.0 - loads[fragment.node]
                 own = fragment.batch_s * shares[fragment.node] / left if left > 0 else math.inf
+                own -= sooner[fragment.node] if fragment.is_light else 0.0
             found[fragment.name] = own + max(
                 (found.get(name, 0.0) for name in fragment.reads), default=0.0
             )
         return found
+
+    def _sooner_s(self, node: str, new: Iterable[NewWork]) -> float:
+        """By how much rounds of a node come after each other more quickly with new work."""
+        every_s = self._rounds[node].every_s
+        asked = (work.round_s for work in new if work.is_light and work.node == node)
+        return every_s - min([every_s, *asked])
+
+    def _follows(self, fragment: MeasuredFragment) -> bool:
+        """Whether a fragment is computed in the same round as all that it reads."""
+        makers = [self._by_name.get(name) for name in fragment.reads]
+        return fragment.is_light and not fragment.streams and all(
+            maker is not None and maker.is_light and maker.node == fragment.node
+            for maker in makers
+        )  # fmt: skip
 
     def _touched(self, delays: Mapping[str, float]) -> tuple[TouchedQuery, ...]:
         """By query that of its fragments whose results are the latest, or break its limit."""
@@ -181,7 +246,7 @@ class MeasuredSystem:
         return tuple(found[name] for name in sorted(found))
 
     def _latency_s(
-        self, new: Iterable[NewWork], delays: Mapping[str, float], loads: Mapping[str, float]
+        self, new: Sequence[NewWork], delays: Mapping[str, float], loads: Mapping[str, float]
     ) -> float | None:
         """The time from the entry of a row until the last of the new results is out."""
         known: dict[str, float | None] = {
@@ -190,19 +255,51 @@ class MeasuredSystem:
             else fragment.latency_s + delays[fragment.name]
             for fragment in self.fragments
         }
+        light = {fragment.name: fragment.node for fragment in self.fragments if fragment.is_light}
         worst: float | None = 0.0
         for new_work in new:
             behind = [known.get(name, 0.0) for name in new_work.reads]
-            left = 1.0 - loads.get(new_work.node, 0.0)
-            batch_s = new_work.batch_s / left if left > 0 else math.inf
             told = [time_s for time_s in behind if time_s is not None]
             if len(told) < len(behind) or new_work.cores is None:
                 known[new_work.name] = None
             else:
-                known[new_work.name] = max(told, default=0.0) + new_work.round_s + batch_s
+                before_s = max(told, default=0.0)
+                known[new_work.name] = before_s + self._taken_s(new_work, new, loads, light)
+            if new_work.is_light:
+                light[new_work.name] = new_work.node
             mine = known[new_work.name]
             worst = None if worst is None or mine is None else max(worst, mine)
         return worst
+
+    def _taken_s(
+        self,
+        work: NewWork,
+        new: Sequence[NewWork],
+        loads: Mapping[str, float],
+        light: Mapping[str, str],
+    ) -> float:
+        """How long new work takes itself, from when it can read a row until the result is out."""
+        left = 1.0 - loads.get(work.node, 0.0)
+        if left <= 0:
+            return math.inf
+        rounds = self._rounds.get(work.node)
+        if not work.is_light or rounds is None:
+            return work.round_s + work.batch_s / left
+        every_s = rounds.every_s - self._sooner_s(work.node, new)
+        own_s = (work.cores or 0.0) * every_s / left
+        if (
+            work.reads
+            and not work.streams
+            and all(light.get(name) == work.node for name in work.reads)
+        ):
+            # What it reads and itself are computed in the same round.
+            return own_s
+        measured_s = max((rounds.latency_s.get(name, 0.0) for name in work.streams), default=0.0)
+        if not measured_s or work.reads:
+            measured_s = rounds.every_s + rounds.takes_s
+        added = sum(other.cores or 0.0 for other in new if other.node == work.node)
+        slower_s = rounds.takes_s * added / left
+        return measured_s - self._sooner_s(work.node, new) + slower_s + own_s
 
     def moved(self, fragment: str, node: str) -> MeasuredSystem:
         """The same with a running fragment on another node."""
@@ -221,6 +318,21 @@ class MeasuredSystem:
     def with_node(self, name: str, cores: int) -> MeasuredSystem:
         """The same with one more node, on which nothing runs."""
         return MeasuredSystem((*self.nodes, MeasuredNode(name, cores, 0.0, 0.0)), self.fragments)
+
+
+def _rounds_of(fragments: Sequence[MeasuredFragment]) -> NodeRounds:
+    """The rounds of light fragments of one node."""
+    latencies: dict[str, list[float]] = {}
+    for fragment in fragments:
+        for stream in fragment.streams:
+            found = latencies.setdefault(stream, [])
+            if fragment.latency_s is not None and not fragment.reads:
+                found.append(fragment.latency_s)
+    return NodeRounds(
+        min(fragment.round_s for fragment in fragments),
+        max(fragment.batch_s for fragment in fragments),
+        {stream: median(found) if found else 0.0 for stream, found in latencies.items()},
+    )
 
 
 def _changed(node: MeasuredNode, cores: float) -> MeasuredNode:

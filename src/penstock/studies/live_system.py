@@ -128,8 +128,8 @@ class LiveSystem:
         while seconds is None or time.monotonic() - started_s < seconds:
             time.sleep(_LOOK_EVERY_S)
             fragments = self.client.fragments()
-            looks.append(self._look(fragments))
-            delivered += self._delivered(channels, places)
+            looks.append(self.look(fragments))
+            delivered += self.delivered(channels, places)
             _check(fragments)
             if seconds is None and _are_finished(fragments):
                 break
@@ -169,7 +169,8 @@ class LiveSystem:
     def _moves(self) -> list[MoveAnswer]:
         return sorted(self.client.moves(last=1_000), key=lambda move: move.id)
 
-    def _look(self, fragments: Sequence[FragmentAnswer]) -> Look:
+    def look(self, fragments: Sequence[FragmentAnswer]) -> Look:
+        """What nodes use, and what was measured of these."""
         used = {node.name: node.utilisation for node in self.client.nodes()}
         known = {
             fragment.name: fragment.measured
@@ -178,9 +179,10 @@ class LiveSystem:
         }
         return Look(time.time(), used, known)
 
-    def _delivered(
+    def delivered(
         self, channels: Mapping[str, Channel], places: dict[str, int]
     ) -> Iterator[Delivered]:
+        """The results that have come out since ``places``, which are moved on."""
         for query, channel in channels.items():
             for manifest in channel.newer(places[query]):
                 places[query] = manifest.sequence + 1
@@ -203,9 +205,9 @@ def _are_finished(units: Sequence[FragmentAnswer]) -> bool:
 
 @contextmanager
 def live_system(
-    nodes: int | Mapping[str, str | None], memory_bytes: int = _MEMORY_BYTES
+    nodes: int | Mapping[str, str | None], memory_bytes: int = _MEMORY_BYTES, cores: int = 1
 ) -> Iterator[LiveSystem]:
-    """A system of so many nodes, or of a tree of them, with a core and this memory each.
+    """A system of so many nodes, or of a tree of them, with these cores and this memory each.
 
     It is gone at the end. Of a tree the parent of every node is given.
     """
@@ -214,7 +216,8 @@ def live_system(
     names = list(parents)
     with tempfile.TemporaryDirectory(prefix="penstock-study-") as folder:
         home = Home(Path(folder) / "system")
-        client = bring_up(home, [NodeSpec(name, 1, memory_bytes, parents[name]) for name in names])
+        specs = [NodeSpec(name, cores, memory_bytes, parents[name]) for name in names]
+        client = bring_up(home, specs)
         try:
             yield LiveSystem(client, home, names)
         finally:

@@ -32,6 +32,7 @@ STUDIES: Mapping[str, str] = {
     "live-tree": "meters that report more often for an hour, on a real tree that negotiates or not",
     "live-join": "a join in parts on real nodes, one slowed, one group hot, and who moves groups",
     "live-join-rates": "a join on real nodes whose rate rises and falls, and how many parts it has",
+    "live-projection": "latency and load as projected at submission and as measured, admission",
     "prediction": "runs on real nodes as the simulator predicted them",
     "power": "what devices spend when operators are shipped to them, against power, cost, size",
     "traffic": "plans at work on real nodes, at rates that grow to overload",

@@ -169,3 +169,22 @@ def test_what_is_wrong_with_a_request_is_said_before_anything_is_done(
     text = refused(lambda: busy.take_in(asking("two", circle, kind="yaml")))
     assert "these read each other in a circle: a -> b -> a." in text
     assert (catalog.units(), catalog.submissions(), catalog.plans()) == before
+
+
+def test_what_was_taken_in_just_now_counts_before_it_shows(
+    busy: Controller, catalog: TroubledCatalog
+) -> None:
+    def load(name: str) -> float:
+        _, proposal = busy.take_in(asking(name, share=False, dry_run=True))
+        (new_work,) = proposal.work
+        assert new_work.cores is not None
+        return proposal.impact.loads[new_work.node] - new_work.cores
+
+    before = load("first")
+    _, proposal = busy.take_in(asking("first", share=False))
+    (new_work,) = proposal.work
+    assert new_work.cores
+    assert load("second") == pytest.approx(before), "it does not run yet"
+    # Some of what was measured there was measured before.
+    run(catalog, the(catalog, "first"), new_work.node)
+    assert before + new_work.cores > load("second") > before + 0.01 * new_work.cores

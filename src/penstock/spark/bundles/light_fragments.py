@@ -7,6 +7,7 @@ import logging
 import shutil
 import time
 import uuid
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
@@ -46,6 +47,7 @@ _FORGET_AFTER_S = 30.0
 _TRY_AGAIN_AFTER_S = 0.5
 _SHORTEST_S = 0.005
 _GLANCE_EVERY_S = 0.02
+_ROUNDS_REMEMBERED = 20
 
 _Answer = TypeVar("_Answer")
 
@@ -82,6 +84,7 @@ class LightFragments:
         self._state_rows: dict[PartId, int] = {}
         self._state_bytes: dict[PartId, int] = {}
         self._group_rows: dict[PartId, tuple[int, ...]] = {}
+        self._rounds_ms: deque[float] = deque(maxlen=_ROUNDS_REMEMBERED)
         self._looked_s = 0.0
         self._arrived_s = time.monotonic()
         self._worked_s = -inf
@@ -227,6 +230,7 @@ class LightFragments:
         return replace(
             status,
             state_bytes=self._state_bytes.get(name, 0),
+            round_ms=self._round_ms,
             group_rows=self._group_rows.get(name, ()),
         )
 
@@ -316,6 +320,7 @@ class LightFragments:
         """One round; whether there is more to be read at once."""
         if not self._runs:
             return False
+        began_s = time.monotonic()
         try:
             self._bundle.rest([name for name in tuple(self._runs) if self._must_rest(name)])
             done = self._bundle.round()
@@ -325,6 +330,8 @@ class LightFragments:
             return False
         self._trouble = None
         self._present = frozenset(self._bundle.members)
+        if done.rows:
+            self._rounds_ms.append(1_000 * (time.monotonic() - began_s))
         self._tidy_up()
         return done.rows >= self._max_rows
 
@@ -348,6 +355,12 @@ class LightFragments:
                 self._follow(self._bundle.receive())
         except Exception as error:
             self._note_trouble(error)
+
+    @property
+    def _round_ms(self) -> float:
+        """How long rounds with rows take: the median of the last ones."""
+        taken = sorted(self._rounds_ms)
+        return round(taken[len(taken) // 2], 2) if taken else 0.0
 
     def _note(self, done: Round) -> None:
         if done.rows:
