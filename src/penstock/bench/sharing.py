@@ -30,10 +30,10 @@ from penstock.studies.live_system import READER, LiveSystem, live_system
 
 Say = Callable[[str], None]
 _COMPARED = (1, 10, 50)
-_MORE = (100, 200, 400, 800, 1_200)
+_MORE = (200, 500, 1_000)
 _CORES, _MEMORY_BYTES = 2, 3 << 30
 _WATCHED = 20
-_SINGLY = 50
+_SINGLY = 10
 """So many queries are submitted one by one, as people do; what exceeds that, in files."""
 _A_FILE = 50
 _PATIENCE_S = 120.0
@@ -50,7 +50,7 @@ class StagePace:
 
 
 _QUICK = StagePace(2.0, 6.0, 100_000, (1, 10))
-_FULL = StagePace(15.0, 20.0, 1_000_000, (*_COMPARED, *_MORE))
+_FULL = StagePace(8.0, 12.0, 500_000, (*_COMPARED, *_MORE))
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,12 @@ class StageUse:
     @property
     def is_within_limit(self) -> bool:
         return self.p99_s <= LIMIT_S
+
+    @property
+    def told(self) -> str:
+        """The same in a few words."""
+        gibibytes = self.memory_bytes / 2**30
+        return f"{self.cores:.2f} cores, {gibibytes:.2f} GiB, p99 {self.p99_s:.2f} s"
 
 
 def sharing(quick: bool, say: Say) -> Report:
@@ -112,8 +118,10 @@ def _run_side(share: bool, pace: StagePace, say: Say) -> dict[int, StageUse]:
         side = _Side(live, Path(folder), share)
         try:
             for queries in pace.stages:
-                say(f"{queries} queries, {'shared' if share else 'unshared'}")
+                named = f"{queries} queries, {'shared' if share else 'unshared'}"
+                say(named)
                 found[queries] = side.measure(queries, pace)
+                say(f"{named}: {found[queries].told}")
                 if not found[queries].is_within_limit:
                     break
         finally:
