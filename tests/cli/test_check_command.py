@@ -19,7 +19,7 @@ queries:
 """
 
 
-@pytest.mark.parametrize("name", ["ami/ami.yaml", "network/network.yaml"])
+@pytest.mark.parametrize("name", ["ami/ami.yaml", "network/network.yaml", "portfolio/meters.yaml"])
 def test_the_examples_are_right(name: str) -> None:
     file = ROOT / "examples" / name
     done = CliRunner().invoke(app, ["check", str(file)])
@@ -50,3 +50,20 @@ def test_a_file_there_is_not(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["check", str(tmp_path / "none.yaml")])
     assert done.exit_code == 1
     assert "none.yaml" in done.stderr
+
+
+def test_a_cut_that_cannot_be(tmp_path: Path) -> None:
+    file = tmp_path / "devices.yaml"
+    file.write_text(
+        """
+broadcast: {organisation: indexed, bandwidth: 125000}
+devices: {anna: {speed: 1.0e9, processing_power: 0.5, receiving_power: 1.0, queries: [q]}}
+streams:
+  readings: {source: {generate: meters, days: 1}, lateness: 2min}
+queries:
+  q: {device: {cut: 0}, sql: SELECT upper(home) AS h FROM readings}
+"""
+    )
+    done = CliRunner().invoke(app, ["check", str(file)])
+    assert done.exit_code == 1
+    assert f"{file}: query q has the cut 0, which ships operator 1 (q)" in done.stderr

@@ -74,15 +74,15 @@ def test_devices_for_people() -> None:
     query = {"cut": 1, "operators": 3, "ships": ["sums"], "switches": False, "listeners": 2,
              "rows": 9, "bytes": 900}  # fmt: skip
     device = {"device": "anna", "query": "q", "listening": True, "tuned_s": 1.5,
-              "processed_s": 0.25, "energy_j": 2.0, "battery_s": 7200.0,
-              "missed_cycles": 3}  # fmt: skip
+              "processed_s": 0.25, "energy_j": 2.0, "missed_cycles": 3}  # fmt: skip
     gone = {"device": "ben", "query": "q", "listening": False}
     station = {"deployment": "d", "organisation": "sorted", "port": 5, "cycle": 7,
                "airtime_s": 0.5, "cycle_s": 1.0, "overloaded": False, "queries": {"q": query},
-               "devices": [device, gone]}  # fmt: skip
+               "devices": [device, gone], "batteries": {"anna": 7200.0}}  # fmt: skip
     assert device_lines([station]) == [
-        "d: sorted broadcast at 127.0.0.1:5, cycle 7, on the air 50.0% of the time",
-        "  q: cut 1 of 3, ships sums; 2 listening, 9 rows, 900 bytes",
-        "  anna hears q; tuned 1.50 s, computed 0.25 s, 2 J; battery for 2.0 h; missed 3 cycles",
+        "d: sorted broadcast at 127.0.0.1:5, cycle 7, on the air 50.0 % of the time",
+        "  q: cut 1 of 3, ships sums; 2 listening, 9 rows, 900 B",
+        "  anna hears q; tuned 1.5 s, computed 250 ms, 2.00 J; missed 3 cycles",
         "  ben has heard q",
+        "  batteries last: anna 2 h 0 min",
     ]

@@ -18,6 +18,7 @@ from penstock.studies.power_runs import (
     with_ratio,
     workload_table,
 )
+from penstock.studies.power_scatter import scatter_of, scatter_rows
 from penstock.studies.power_weighted import SCENES, gains_of, optimum_of, weighted_rows
 from penstock.studies.report import gathered
 from penstock.studies.seeds import rng_of
@@ -77,6 +78,15 @@ def test_one_set_of_a_sweep() -> None:
     assert len(energies) == 11 * 4
     assert energies[0.01, "ServerOps"] == pytest.approx(energies[0.2, "ServerOps"])
     assert energies[0.2, "BOSe"] < energies[0.2, "MinPowerCut"] < energies[0.2, "MinDataCut"]
+
+
+def test_sets_scatter_with_an_index() -> None:
+    found = gathered("s", [scatter_of(number) for number in range(8)])
+    (much, little) = scatter_rows(found)
+    saved = [value for value in found.where(ratio=0.2).column("saved") if isinstance(value, float)]
+    assert little.ours == pytest.approx(np.mean(saved))
+    assert "of 8 sets reach the source's number" in little.note
+    assert much.ours > 40 > little.ours > 0
 
 
 def test_one_set_of_what_goes_beyond() -> None:

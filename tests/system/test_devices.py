@@ -16,6 +16,7 @@ import pytest
 
 from penstock.channels.durable import read_record
 from penstock.control.broadcasting import devices_answer
+from penstock.control.home import Home
 from penstock.device.storing import stored_rows
 from system.under_test import UnderTest
 from waiting import until
@@ -101,10 +102,14 @@ def _plain(value: object) -> object:
     return float(f"{value:.9g}") if isinstance(value, float) else str(value)
 
 
-@pytest.fixture
-def system(tmp_path: Path) -> Iterator[UnderTest]:
-    (tmp_path / "homes.csv").write_text(f"home,owner\n{OWNERS}\n")
-    found = UnderTest(tmp_path, 1)
+@pytest.fixture(scope="module")
+def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[UnderTest]:
+    """One for all of these tests; whatever they submit has names of its own."""
+    folder = tmp_path_factory.mktemp("devices")
+    (folder / "homes.csv").write_text(f"home,owner\n{OWNERS}\n")
+    tags = [f"d{district:02d},tag {at}" for district in range(1, 5) for at in range(20)]
+    (folder / "tags.csv").write_text("district,tag\n" + "\n".join(tags) + "\n")
+    found = UnderTest(folder, 1)
     try:
         yield found
     finally:
@@ -138,54 +143,88 @@ def _ended(system: UnderTest, stream: str) -> bool:
     return last is not None and last.ended
 
 
-def test_killed_devices_and_disseminators_go_on(system: UnderTest, tmp_path: Path) -> None:
-    home, query = system.home, "usage_1"
-    text = deployment().replace("days: 2, disorder", "days: 2, speedup: 14400, disorder")
-    anna, ben, cleo = (DeviceProcess(tmp_path, home.path, query, name) for name in "abc")
-    system.submit("meters", text)
-    until(lambda: min(one.next for one in (anna, ben, cleo)) > 1, 90)
-    (station,) = devices_answer(home)
-    os.kill(station["pid"], signal.SIGKILL)
-    until(lambda: devices_answer(home)[0]["broadcast"] == station["broadcast"] + 1, 30)
+KILLED = f"""
+broadcast: {{organisation: indexed, bandwidth: 125000, cycle: 0.3, recut: false}}
+devices:
+  anna: {{speed: 1.0e9, processing_power: 0.5, receiving_power: 1.0, queries: [raw_usage, own_usage]}}
+streams:
+  meters: {{source: {{generate: meters, homes: 40, days: 2, disorder: 2min, speedup: 7200}}, lateness: 2min}}
+tables:
+  homes: {{file: homes.csv, schema: "home string, owner string"}}
+queries:
+  raw_usage:
+    device: {{cut: 1}}
+    sql: |{USAGE.replace("readings", "meters")}
+  own_usage:
+    device: {{cut: 3}}
+    sql: |{USAGE.replace("readings", "meters")}
+  all_usage:
+    sql: |{USAGE.replace("readings", "meters")}
+"""  # noqa: E501
+
+
+def test_all_that_is_killed_goes_on(system: UnderTest, tmp_path: Path) -> None:
+    """kill -9 of the disseminator, of a device, and at once of the controller and the node."""
+    home = system.home
+    anna = DeviceProcess(tmp_path, home.path, "raw_usage", "anna")
+    ben = DeviceProcess(tmp_path, home.path, "raw_usage", "ben")
+    cleo = DeviceProcess(tmp_path, home.path, "own_usage", "cleo")
+    system.submit("killed", KILLED)
+    until(lambda: min(device.next for device in (anna, ben, cleo)) > 1, 90)
+    before = _station(home, "killed")
+    os.kill(before["pid"], signal.SIGKILL)
+    until(lambda: _station(home, "killed")["broadcast"] == before["broadcast"] + 1, 30)
     anna.kill()
-    again = DeviceProcess(tmp_path, home.path, query, "a")
-    reports = [one.join() for one in (again, ben, cleo)]
-    until(lambda: _ended(system, "whole_usage"), 60)
-    whole = Counter({tuple(map(_plain, row)): n for row, n in system.rows("whole_usage").items()})
-    for device, report in zip((again, ben, cleo), reports, strict=True):
-        wrong = (whole - device.given) + (device.given - whole)
-        touched = {end[:19] for _, end in report["touched_windows"].get("usage_1_aggregate", [])}
-        assert {str(row[-1])[:19].replace(" ", "T") for row in wrong} <= touched
-    for report in reports[1:]:
+    anna = DeviceProcess(tmp_path, home.path, "raw_usage", "anna")
+    station, node, controller = _station(home, "killed"), system.pid("a"), system.kill_controller()
+    system.kill_node("a")
+    assert not _ended(system, "all_usage"), "the system was killed too late"
+    system.restart_controller()
+    assert home.address().pid != controller
+    until(lambda: system.pid("a") not in (node, None), 90)
+    reports = [device.join() for device in (anna, ben, cleo)]
+    after = _station(home, "killed")
+    assert (after["pid"], after["broadcast"]) == (station["pid"], station["broadcast"])
+    assert "another disseminator" not in system.log("disseminator")
+    until(lambda: _ended(system, "all_usage"), 60)
+    whole = Counter({tuple(map(_plain, row)): n for row, n in system.rows("all_usage").items()})
+    assert whole.total() > 50
+    touched = {end[:19] for _, end in reports[0]["touched_windows"].get("raw_usage_aggregate", [])}
+    wrong = (whole - anna.given) + (anna.given - whole)
+    assert {str(row[-1])[:19].replace(" ", "T") for row in wrong} <= touched
+    for device, report in ((ben, reports[1]), (cleo, reports[2])):
+        assert device.given == whole
         assert report["gaps"] == [], "who stayed awake has missed nothing"
 
 
+def _station(home: Home, deployment: str) -> dict[str, Any]:
+    return next(told for told in devices_answer(home) if told["deployment"] == deployment)
+
+
 TAGGED = """
-broadcast: {organisation: indexed, bandwidth: 125000, cycle: 0.2}
+broadcast: {organisation: indexed, bandwidth: 125000, cycle: 0.1}
 devices:
   anna: {speed: 1.0e12, processing_power: 0.01, receiving_power: 5.0, queries: [tagged]}
 streams:
-  readings: {source: {generate: meters, homes: 40, days: 2, disorder: 2min, speedup: 4320}, lateness: 2min}
+  homes_read: {source: {generate: meters, homes: 40, days: 2, disorder: 2min, speedup: 6480}, lateness: 2min}
 tables:
   tags: {file: tags.csv, schema: "district string, tag string"}
 queries:
-  tagged: SELECT r.ts, r.home, r.kwh, t.tag FROM readings r JOIN tags t ON r.district = t.district
-  whole: {sql: "SELECT r.ts, r.home, r.kwh, t.tag FROM readings r JOIN tags t ON r.district = t.district"}
+  tagged: SELECT r.ts, r.home, r.kwh, t.tag FROM homes_read r JOIN tags t ON r.district = t.district
+  tagged_whole: {sql: "SELECT r.ts, r.home, r.kwh, t.tag FROM homes_read r JOIN tags t ON r.district = t.district"}
 """  # noqa: E501
 
 
 def test_cuts_follow_what_is_measured(system: UnderTest, tmp_path: Path) -> None:
-    tags = [f"d{district:02d},tag {at}" for district in range(1, 5) for at in range(20)]
-    (tmp_path / "tags.csv").write_text("district,tag\n" + "\n".join(tags) + "\n")
     device = DeviceProcess(tmp_path, system.home.path, "tagged", "anna")
     system.submit("tags", TAGGED)
-    until(lambda: devices_answer(system.home), 30)
-    began = devices_answer(system.home)[0]["queries"]["tagged"]
+    until(lambda: any(told["deployment"] == "tags" for told in devices_answer(system.home)), 30)
+    began = _station(system.home, "tags")["queries"]["tagged"]
     assert began["cut"] == began["operators"], "the server begins with all of it"
     report = device.join()
     assert report["plan"] == 2, "it has been cut anew"
-    until(lambda: _ended(system, "whole"), 60)
-    whole = Counter({tuple(map(_plain, row)): n for row, n in system.rows("whole").items()})
+    until(lambda: _ended(system, "tagged_whole"), 60)
+    whole = Counter({tuple(map(_plain, row)): n for row, n in system.rows("tagged_whole").items()})
     assert device.given == whole
     assert report["gaps"] == []
 

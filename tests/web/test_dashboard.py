@@ -185,10 +185,10 @@ STATION = {
             "tuned_s": 1.5,
             "processed_s": 0.25,
             "energy_j": 0.1234,
-            "battery_s": 7_300.0,
             "missed_cycles": 1,
         }
     ],
+    "batteries": {"meter-7": 7_300.0},
 }
 
 

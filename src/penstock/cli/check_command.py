@@ -43,10 +43,12 @@ def _problem(file: Path) -> str:
     """What is wrong with a file; nothing if it is right."""
     from penstock.app.run_plan import RunRequest, plan_run
     from penstock.balance.settings import BalanceSettings
+    from penstock.device.splitting import served
 
     try:
-        plan = plan_run(RunRequest(file))
+        plan = planned(RunRequest(file))
+        served(plan.deployment)
         BalanceSettings.checked(plan.deployment.balance)
     except PenstockError as error:
-        return str(error)
+        return str(error) if error.place else f"{file}: {error}"
     return ""

@@ -144,17 +144,25 @@ def _output(
 
 
 def _tell(record: dict[str, Any], json: bool) -> None:
+    from penstock.app.words import count, counted
+    from penstock.cli.device_text import use_text
+    from penstock.cli.power_text import life_text, octets
+    from penstock.device.report import battery_lives
+
     if json:
         print(json_text.dumps({"report": record}, default=str), file=sys.stderr)
         return
-    battery = record.get("battery_s")
     lines = [
-        f"{record['rows_in']} rows heard in {record['cycles']} cycles, {record['rows_out']} given",
-        f"tuned {record.get('tuned_s', 0.0):.3f} s, slept over {record['slept_bytes']} bytes; "
-        f"computed {record['processed_s']:.3f} s; {record.get('energy_j', 0.0):.3f} J"
-        + (f"; the battery lasts {battery / 3600:.1f} h" if battery else ""),
-        f"missed {record['missed_cycles']} cycles, lost {record['lost_results']} results",
+        f"{counted(record['rows_in'], 'row')} heard in {counted(record['cycles'], 'cycle')}, "
+        f"{count(record['rows_out'])} given"
     ]
+    if "energy_j" in record:
+        lives = battery_lives([{**record, "device": "", "listening": True}])
+        battery = "".join(f"; the battery lasts {life_text(life_s)}" for life_s in lives.values())
+        slept = octets(record["slept_bytes"])
+        lines.append(f"{use_text(record)}; slept over {slept}{battery}")
+    missed, lost = record["missed_cycles"], record["lost_results"]
+    lines.append(f"missed {counted(missed, 'cycle')}, lost {counted(lost, 'result')}")
     lines += [f"not heard: {gap}" for gap in record["gaps"]]
     for name, windows in record["touched_windows"].items():
         lines += [f"may lack rows: {name} {start} to {end}" for start, end in windows]

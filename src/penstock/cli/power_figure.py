@@ -38,7 +38,8 @@ def _draw_energies(axis: Any, plans: list[PowerPlan], bound_j: float) -> None:
     axis.barh(rows, processing, 0.6, left=tuning, color=_PROCESSING, label="processing")
     axis.axvline(bound_j, color="#000000", linewidth=1, linestyle="--", label="lower bound")
     axis.set_xlabel("joules of all devices in one cycle")
-    axis.legend(frameon=False, fontsize=8, loc="upper right")
+    # Above the bars: the longest may reach the right border, whichever it is.
+    axis.legend(frameon=False, fontsize=8, ncols=3, loc="lower left", bbox_to_anchor=(0, 1))
 
 
 def _draw_cycles(axis: Any, table: CutTable, plans: list[PowerPlan], chosen: PowerPlan) -> None:

@@ -13,6 +13,8 @@ from penstock.power.plan import SERVER_OPS, PlanComparison, PowerPlan, plan_by
 from penstock.power.problem import ChainQuery, PowerProblem
 
 _MOST_LINES = 40
+_NOTHING_PERCENT = 0.05
+"""Percent that would be printed as 0.0."""
 
 
 def power_lines(problem: PowerProblem, found: PlanComparison, chosen: PowerPlan) -> list[str]:
@@ -95,19 +97,29 @@ def _lives(problem: PowerProblem, uses: Mapping[str, DeviceUse]) -> list[tuple[s
 
 
 def _meaning(found: PlanComparison, chosen: PowerPlan) -> str:
-    everything = found.plan_of(SERVER_OPS).energy.total_j
-    own, bound = chosen.energy.total_j, found.lower_bound_j
-    gap = f"no plan needs less than {100 * bound / own:.1f} % of that" if own > 0 else "none needed"
-    if chosen.algorithm == SERVER_OPS or everything <= 0:
-        return (
-            f"what it means: with {chosen.algorithm} the devices use {joules(own)} a cycle; {gap}."
-        )
-    change = 100 * (1 - own / everything)
-    compared = f"{abs(change):.1f} % {'less' if change >= 0 else 'more'}"
+    everything_j = found.plan_of(SERVER_OPS).energy.total_j
     return (
-        f"what it means: with {chosen.algorithm} the devices use {compared} than if the server ran "
-        f"everything; {gap}."
+        f"what it means: with {chosen.algorithm} the devices use "
+        f"{_beside_server_ops(chosen, everything_j)}; {_beside_bound(chosen, found.lower_bound_j)}."
     )
+
+
+def _beside_server_ops(chosen: PowerPlan, everything_j: float) -> str:
+    own_j = chosen.energy.total_j
+    if chosen.algorithm == SERVER_OPS or everything_j <= 0:
+        return f"{joules(own_j)} a cycle"
+    change = 100 * (1 - own_j / everything_j)
+    if abs(change) < _NOTHING_PERCENT:
+        return f"{joules(own_j)} a cycle, as if the server ran everything it can"
+    compared = f"{abs(change):.1f} % {'less' if change > 0 else 'more'}"
+    return f"{compared} than if the server ran everything"
+
+
+def _beside_bound(chosen: PowerPlan, bound_j: float) -> str:
+    own_j = chosen.energy.total_j
+    percent = 100 * bound_j / own_j if own_j > 0 else 100.0
+    is_least = 100 - percent < _NOTHING_PERCENT
+    return "no plan needs less" + ("" if is_least else f" than {percent:.1f} % of that")
 
 
 def _queries(problem: PowerProblem, found: PlanComparison, chosen: PowerPlan) -> list[str]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from penstock.channels.durable import read_record
@@ -24,11 +26,13 @@ def keep_broadcasting(home: Home, system: Callable[[], System], over: threading.
     running: subprocess.Popen[bytes] | None = None
     while not over.wait(_LOOK_EVERY_S):
         try:
-            is_needed = any(deployment.devices for deployment in system().deployments.values())
+            is_needed = any(made.devices for made in system().deployments.values())
         except Exception:
             log.exception("the disseminator could not be started")
             continue
-        if is_needed and (running is None or running.poll() is not None):
+        is_starting = running is not None and running.poll() is None
+        # That of a controller that was killed goes on, and is enough.
+        if is_needed and not is_starting and not is_broadcasting(home):
             running = _started(home)
     if running is not None and running.poll() is None:
         running.terminate()
@@ -37,6 +41,23 @@ def keep_broadcasting(home: Home, system: Callable[[], System], over: threading.
         except subprocess.TimeoutExpired:
             running.kill()
             running.wait()
+
+
+def is_broadcasting(home: Home) -> bool:
+    """Whether a disseminator is running, whoever started it: it holds the lock."""
+    try:
+        with lock_path(home).open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False
+
+
+def lock_path(home: Home) -> Path:
+    """What a disseminator keeps locked as long as it runs."""
+    return home.broadcasts / "lock"
 
 
 def _started(home: Home) -> subprocess.Popen[bytes]:

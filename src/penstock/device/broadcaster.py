@@ -28,6 +28,7 @@ from penstock.device.following import Followed, follow
 from penstock.device.payload import AirKey, pack
 from penstock.device.plans import OnAir, ShippedPlan
 from penstock.device.profiles import merge_profile
+from penstock.device.report import battery_lives
 from penstock.device.splitting import first_cuts
 from penstock.device.station import Answer, Station
 from penstock.errors import InputError, RunError, listed, suggestion
@@ -320,9 +321,8 @@ class Broadcaster:
 
     def status(self) -> dict[str, Any]:
         """What is on the air, and what devices say of themselves."""
-        broadcast, airtime = self.section.broadcast, 0.0
-        if self._cycle_bytes:
-            airtime = self._cycle_bytes / broadcast.bandwidth_per_s
+        broadcast, devices = self.section.broadcast, self._devices()
+        airtime = self._cycle_bytes / broadcast.bandwidth_per_s
         return {
             "deployment": self.deployment.name,
             "pid": os.getpid(),
@@ -335,7 +335,8 @@ class Broadcaster:
             "cycle_s": broadcast.cycle_s,
             "overloaded": airtime > broadcast.cycle_s,
             "queries": {name: self._query_status(query) for name, query in self._queries.items()},
-            "devices": self._devices(),
+            "devices": devices,
+            "batteries": battery_lives(devices),
         }
 
     def _devices(self) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+from penstock.control.broadcasting import lock_path
 from penstock.control.catalog import Catalog
 from penstock.control.home import Home
 from penstock.control.system import assemble
@@ -37,7 +38,7 @@ def main(arguments: list[str]) -> int:
     signal.signal(signal.SIGTERM, lambda *_: over.set())
     home = Home(Path(arguments[0]))
     home.broadcasts.mkdir(exist_ok=True)
-    with (home.broadcasts / "lock").open("w") as lock:
+    with lock_path(home).open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -14,9 +14,13 @@ import pyarrow as pa
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
+from penstock.channels.manifest import END_OF_TIME_US
+from penstock.feeds.arrow import arrow_schema
+from penstock.model.schema import Schema
 from penstock.power.air.cycle import payload_of, rows_of
 
 _META = b"penstock"
+_ENCRYPTION_BYTES = 16
 _NONCE = struct.Struct("<IQ")
 
 
@@ -75,7 +79,21 @@ def pack(rows: pa.Table, place: PayloadSpan) -> bytes:
     (4, 1)
     """
     meta = json.dumps(asdict(place), separators=(",", ":")).encode()
-    return payload_of(rows.replace_schema_metadata({_META: meta}))
+    # Arrow writes a header for every piece of a table, and rows come in pieces, one a batch.
+    whole = rows.combine_chunks().replace_schema_metadata({_META: meta})
+    return payload_of(whole)
+
+
+def envelope_bytes(schema: Schema, is_open: bool) -> int:
+    """What a result takes on the air beside its descriptor and its rows.
+
+    >>> envelope_bytes(Schema.parse("home string, kwh double"), is_open=True) > 300
+    True
+    """
+    wanted = arrow_schema(schema)
+    row = pa.table([pa.nulls(1, field.type) for field in wanted], schema=wanted)
+    seal = 0 if is_open else _ENCRYPTION_BYTES
+    return len(pack(row, PayloadSpan(0, (1,), END_OF_TIME_US, END_OF_TIME_US))) - row.nbytes + seal
 
 
 def unpack(payload: bytes) -> tuple[pa.Table, PayloadSpan] | None:

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from penstock.device.chain import Chain, chain_of
+from penstock.device.payload import envelope_bytes
 from penstock.errors import InputError
-from penstock.model.devices import INDEXED, DeviceProfile, DeviceSection, GivenCost
+from penstock.model.devices import INDEXED, Broadcast, DeviceProfile, DeviceSection, GivenCost
 from penstock.model.network import Deployment
 from penstock.power.air.packets import DESCRIPTOR_BYTES, ENTRY_BYTES
 from penstock.power.problem import ChainSource, PowerProblem
@@ -58,12 +59,7 @@ def problem_of(
     ``listeners`` are those who hear each query now, if that is known. Sizes are those of real
     packets.
     """
-    is_indexed = section.broadcast.organisation == INDEXED
-    broadcast = replace(
-        section.broadcast,
-        descriptor_bytes=DESCRIPTOR_BYTES,
-        index_entry_bytes=ENTRY_BYTES if is_indexed else 0,
-    )
+    broadcast = _with_real_sizes(section, chains)
     sources, queries, devices = [], [], {device.name: device for device in section.devices}
     for query in section.queries:
         chain, found = chains[query.name], measured.get(query.name)
@@ -72,9 +68,34 @@ def problem_of(
         # Of its own: the same stream may be described twice.
         source = f"{chain.source} of {query.name}"
         sources.append(ChainSource(source, rate or 0.0, size or 0.0))
-        here = listeners.get(query.name, ()) if listeners is not None else ()
+        here = _told_apart(listeners.get(query.name, ()) if listeners is not None else ())
         devices |= {device.name: device for device in here}
         asked = replace(query, devices=tuple(device.name for device in here) or query.devices)
         planned = chain.as_query(asked, found.costs if found else None)
         queries.append(replace(planned, source=source))
     return PowerProblem(broadcast, tuple(sources), tuple(devices.values()), tuple(queries))
+
+
+def _with_real_sizes(section: DeviceSection, chains: Mapping[str, Chain]) -> Broadcast:
+    """The broadcast with what every result takes beside its rows: the mean over all final ones."""
+    envelopes = [
+        envelope_bytes(chain.shape_at(len(chain.operators)).schema, section.is_open)
+        for chain in chains.values()
+    ]
+    is_indexed = section.broadcast.organisation == INDEXED
+    return replace(
+        section.broadcast,
+        descriptor_bytes=DESCRIPTOR_BYTES + sum(envelopes) / len(envelopes),
+        index_entry_bytes=ENTRY_BYTES if is_indexed else 0,
+    )
+
+
+def _told_apart(listeners: Sequence[DeviceProfile]) -> list[DeviceProfile]:
+    """Profiles of which no two have the same name: nobody keeps devices from choosing the same."""
+    found: dict[str, DeviceProfile] = {}
+    for device in listeners:
+        name, number = device.name, 2
+        while name in found:
+            name, number = f"{device.name} ({number})", number + 1
+        found[name] = replace(device, name=name)
+    return list(found.values())

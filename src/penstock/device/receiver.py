@@ -95,7 +95,6 @@ class ReceiverProgram:
         self._address, self._registration = address, registration
         self.heard, self._on_report = heard, on_report
         self._welcome: Welcome | None = None
-        self._began_s = time.monotonic()
 
     def run(self, is_over: Callable[[], bool], patience_s: float = 30.0) -> None:
         """Listens until the query has ended or it is over; who does not answer is asked again."""
@@ -124,7 +123,7 @@ class ReceiverProgram:
             self.heard.end_at(*welcome.end)
         tuner = Tuner({welcome.number}, welcome.key)
         made.settimeout(0.2)
-        told_s, plan = 0.0, welcome.plan
+        told_s, plan, seen_s = 0.0, welcome.plan, time.monotonic()
         counted = dict.fromkeys(vars(tuner.tuning), 0)
         while not is_over() and not self.heard.ended:
             data = rest or self._receive(made, tuner)
@@ -134,8 +133,11 @@ class ReceiverProgram:
             for event in tuner.feed(data):
                 plan = self._on_event(event, welcome, plan)
             counted = self._count(tuner, counted)
-            if time.monotonic() - told_s >= _REPORT_EVERY_S:
-                told_s = time.monotonic()
+            now_s = time.monotonic()
+            self.heard.report.running_s += now_s - seen_s
+            seen_s = now_s
+            if now_s - told_s >= _REPORT_EVERY_S:
+                told_s = now_s
                 self._tell(made)
         self._tell(made)
 
@@ -196,14 +198,11 @@ class ReceiverProgram:
         counts = {key: value for key, value in report.to_record().items() if key != "gaps"}
         record = {"plan": self.heard.plan, "next": self.heard.next, **counts}
         if welcome is not None:
-            profile, seconds = welcome.profile, time.monotonic() - self._began_s
-            energy_j = report.energy_j(profile, welcome.bandwidth_per_s, welcome.power_up_j)
             record["tuned_s"] = report.tuned_s(welcome.bandwidth_per_s)
-            record["energy_j"] = energy_j
-            record["running_s"] = seconds
-            if profile.battery_j is not None:
-                is_used = energy_j > 0
-                record["battery_s"] = profile.battery_j / energy_j * seconds if is_used else None
+            record["energy_j"] = report.energy_j(
+                welcome.profile, welcome.bandwidth_per_s, welcome.power_up_j
+            )
+            record["battery_j"] = welcome.profile.battery_j
         record["gaps"] = [gap.text() for gap in report.gaps[-20:]]
         record["touched_windows"] = {
             name: windows[-10:] for name, windows in self.heard.touched().items()

@@ -43,9 +43,7 @@ class Recutter:
         self._looked_s = time.monotonic()
         self._drift = Drift()
         self._listeners: dict[str, int] = {}
-        self._submissions = {
-            name: on_air.submission for name, on_air in broadcaster.on_air().items()
-        }
+        self._submissions = {name: plan.submission for name, plan in broadcaster.on_air().items()}
 
     def tick(self) -> None:
         """Called after every cycle; what goes wrong in a look is logged, and looked at again."""
@@ -79,7 +77,7 @@ class Recutter:
             measured[name] = found
         listeners = {name: self._broadcaster.listeners(name) for name in chains}
         problem = problem_of(self._broadcaster.section, chains, measured, listeners)
-        cuts = {name: broadcast.cut for name, broadcast in on_air.items()}
+        cuts = {name: plan.cut for name, plan in on_air.items()}
         verdict = watch_drift(problem, cuts, self._drift)
         self._drift = verdict.drift
         for name, cut in (verdict.cuts or {}).items():
@@ -138,10 +136,10 @@ class Recutter:
 
     def _drop_left(self) -> None:
         """Drops the submissions of plans that were left."""
-        for name, on_air in self._broadcaster.on_air().items():
+        for name, plan in self._broadcaster.on_air().items():
             before = self._submissions[name]
-            if on_air.submission != before:
-                self._submissions[name] = on_air.submission
+            if plan.submission != before:
+                self._submissions[name] = plan.submission
                 if before:
                     client = Client.of(self._home)
                     client.drop(before)

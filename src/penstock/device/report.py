@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -42,7 +42,7 @@ class DeviceReport:
     """Counts since a device was first started; energy in joules, times in seconds.
 
     ``tuned_s`` is how long the bytes it heard are on the air, ``processed_s`` the processor time
-    that its shipped operators really took.
+    that its shipped operators really took, ``running_s`` how long it has been connected.
     """
 
     cycles: int = 0
@@ -55,6 +55,7 @@ class DeviceReport:
     replayed_packets: int = 0
     power_ups: int = 0
     processed_s: float = 0.0
+    running_s: float = 0.0
     rows_in: int = 0
     rows_out: int = 0
     gaps: list[Gap] = field(default_factory=list)
@@ -81,6 +82,29 @@ class DeviceReport:
         """
         tuning_j = self.tuned_s(bandwidth_per_s) * profile.receiving_w + self.power_ups * power_up_j
         return tuning_j + self.processed_s * profile.processing_w
+
+
+def battery_lives(devices: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """By device how many seconds what is left in its battery lasts, at what it has used so far.
+
+    A device with one battery may hear several queries, each with a report of its own. Those of
+    queries that it has left count where it hears none.
+
+    >>> used = {"device": "anna", "listening": True, "battery_j": 100.0, "running_s": 10.0}
+    >>> battery_lives([{**used, "energy_j": 4.0}, {**used, "energy_j": 6.0}])
+    {'anna': 90.0}
+    """
+    lives = {}
+    for name in dict.fromkeys(device["device"] for device in devices):
+        own = [device for device in devices if device["device"] == name]
+        own = [device for device in own if device["listening"]] or own
+        needed = ("battery_j", "energy_j", "running_s")
+        told = [device for device in own if all((device.get(key) or 0) > 0 for key in needed)]
+        watts = sum(device["energy_j"] / device["running_s"] for device in told)
+        if watts > 0:
+            left_j = told[0]["battery_j"] - sum(device["energy_j"] for device in told)
+            lives[name] = max(0.0, left_j / watts)
+    return lives
 
 
 def touched_windows(gaps: list[Gap], windows: Mapping[str, Window]) -> dict[str, list[list[str]]]:

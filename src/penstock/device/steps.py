@@ -99,7 +99,7 @@ def step_of(operator: Filter | Map | Aggregate | TableJoin) -> DeviceStep:
             return DeviceStep(operator.name, "filter", sql, str(operator.output.schema))
         case Map(input=input, columns=columns):
             given = operator.output.schema
-            texts = [_column(expression, given[name], input.schema) for name, expression in columns]
+            texts = [_column(column, given[name], input.schema) for name, column in columns]
             sql = f"SELECT {', '.join(texts)} FROM rows"
             return DeviceStep(operator.name, "map", sql, str(given), operator.delay_us)
         case TableJoin():

@@ -8,6 +8,7 @@ from penstock.load.arrays import Floats
 from penstock.studies.figures import Figure
 from penstock.studies.placement_runs import mean_by, numbers
 from penstock.studies.power_runs import (
+    LIMIT,
     RATIO,
     RATIOS,
     RIVALS,
@@ -20,6 +21,7 @@ from penstock.studies.power_runs import (
     mean_energies,
     saved_percent,
 )
+from penstock.studies.power_scatter import MANY_SETS, QUICK_SETS, scatter_of, scatter_rows
 from penstock.studies.power_weighted import gains_of, optimum_of, weighted_rows
 from penstock.studies.report import (
     ResultTable,
@@ -39,9 +41,6 @@ SORTED, INDEXED = "sorted", "indexed"
 COSTS = (1e6, 50e6, 100e6, 150e6, 200e6, 250e6, 300e6, 350e6, 400e6, 450e6)
 QUERIES = (20, 50, 100, 150, 200, 250, 300)
 LEVELS = tuple(range(2, 21, 2))
-_LIMIT = 2.5
-"""So many deviations of our sets the source's number may be away."""
-
 Tables = dict[tuple[str, str], ResultTable]
 
 _SWEEPS = {
@@ -85,13 +84,20 @@ def study(quick: bool, say: Say, run: Runner = one_by_one) -> StudyReport:
     sensitivity = _summed_up(gathered("power-sensitivity", run(varied, variants, say)))
     gains = gathered("power-weighted", run(gains_of, range(SETS), say))
     optimum = gathered("power-optimum", run(optimum_of, range(SETS), say))
-    rows = (*_rows(tables), *_shapes(tables), *weighted_rows(gains, optimum))
+    sets = range(QUICK_SETS if quick else MANY_SETS)
+    scatter = gathered("power-scatter", run(scatter_of, sets, say))
+    rows = (
+        *_rows(tables),
+        *scatter_rows(scatter),
+        *_shapes(tables),
+        *weighted_rows(gains, optimum),
+    )
     setup = (
         f"{SETS} sets of {RUNS} runs; quotients of a set's means, then their mean and deviation "
-        f"over the sets. Published numbers agree within {_LIMIT} deviations, crossings if the next "
+        f"over the sets. Published numbers agree within {LIMIT} deviations, crossings if the next "
         "point of the grid is the source's."
     )
-    every = (*tables.values(), sensitivity, gains, optimum)
+    every = (*tables.values(), sensitivity, scatter, gains, optimum)
     return StudyReport("power", rows, every, _figures(), setup)
 
 
@@ -193,7 +199,7 @@ def _saved(
     )
     what = f"ratio {x:g}" if where[0] == "ratio" else f"{x:g} queries"
     return near(
-        f"{where[1]}, {what}: BOSe under {than}, %", source, mean, _LIMIT * deviation,
+        f"{where[1]}, {what}: BOSe under {than}, %", source, mean, LIMIT * deviation,
         note=f"± {deviation:.2g}{note}",
     )  # fmt: skip
 

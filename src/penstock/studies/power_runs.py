@@ -19,6 +19,8 @@ from penstock.power.server_ops import server_ops
 from penstock.studies.seeds import rng_of
 
 RUNS, SETS = 15, 8
+LIMIT = 2.5
+"""So many deviations of our sets the source's number may be away."""
 RATIOS = (0.01, *(round(0.02 * step, 2) for step in range(1, 11)))
 RATIO = 0.16
 RIVALS: Mapping[str, CutAlgorithm] = {

@@ -20,7 +20,7 @@ function Station({ of }) {
     <h3>Devices</h3>
     ${of.devices.length
       ? html`<${Table} heads="device, hears, #tuned, #computed, #energy, #battery for, #missed cycles">
-          ${of.devices.map((device) => html`<${Device} key=${`${device.device} ${device.query}`} device=${device} />`)}</${Table}>`
+          ${of.devices.map((device) => html`<${Device} key=${`${device.device} ${device.query}`} device=${device} battery=${of.batteries[device.device]} />`)}</${Table}>`
       : html`<p class="empty">No device has said anything yet.</p>`}</section>`;
 }
 
@@ -29,10 +29,10 @@ function Query({ name, query }) {
     <td class="n">${query.listeners}</td><td class="n">${count(query.rows)}</td><td class="n">${count(query.bytes)}</td></tr>`;
 }
 
-function Device({ device }) {
+function Device({ device, battery }) {
   return html`<tr><td>${device.device}</td><td>${device.query}</td>
     <td class="n">${seconds(device.tuned_s)}</td><td class="n">${seconds(device.processed_s)}</td>
-    <td class="n">${joules(device.energy_j)}</td><td class="n">${seconds(device.battery_s)}</td>
+    <td class="n">${joules(device.energy_j)}</td><td class="n">${seconds(battery)}</td>
     <td class=${device.missed_cycles ? "n late" : "n"}>${device.missed_cycles || 0}</td></tr>`;
 }
 
