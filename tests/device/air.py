@@ -85,7 +85,7 @@ class Server:
     """Fills the channels that are broadcast, batch by batch, as Spark would."""
 
     def __init__(self, folder: Path, made: Deployment, batch_rows: int = 200) -> None:
-        self.folder, self.made = folder, made
+        self.folder, self.made, self.memory = folder, made, folder / "broadcast"
         source = made.network.streams[0].source
         assert isinstance(source, GeneratorSource)
         self.feed = generator(source.generator, source.options)
@@ -177,10 +177,9 @@ class Server:
             latest = {event_time: pc.max(given.column(event_time)).cast(pa.int64()).as_py()}
         writer.commit(number, files, watermark_us, ended, latest=latest)
 
-    def broadcaster(self) -> Broadcaster:
-        return Broadcaster(
-            self.broadcast, self.folder / "broadcast", self.folder / "channels", TOKEN
-        )
+    def broadcaster(self, submission: int = 1) -> Broadcaster:
+        channels = self.folder / "channels"
+        return Broadcaster(self.broadcast, self.memory, channels, TOKEN, submission)
 
 
 @contextmanager
@@ -206,7 +205,9 @@ class Device:
         name: str = "anna",
         token: str = TOKEN,
         state: Path | None = None,
+        patience_s: float = 10.0,
     ) -> None:
+        self._patience_s = patience_s
         self.rows: dict[str, pa.Table] = {}
         self.heard = HeardResults({}, self._keep, state)
         registration = Registration(query, name, {"battery_j": 500.0}, lambda: token)
@@ -221,7 +222,7 @@ class Device:
 
     def _run(self) -> None:
         try:
-            self.program.run(self._over.is_set, patience_s=10)
+            self.program.run(self._over.is_set, self._patience_s)
         except Exception as error:
             self.error = error
 

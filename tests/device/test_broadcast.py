@@ -7,10 +7,14 @@ import socket
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+from penstock.channels.durable import write_record
+from penstock.device.heard import result_name
 from penstock.device.report import battery_lives
 from penstock.device.station import Station
+from penstock.device.storing import store, stored_rows
 from penstock.errors import InputError
 from penstock.model.devices import DeviceProfile
 from waiting import until
@@ -320,3 +324,52 @@ def test_time_and_energy_go_on_after_a_restart(tmp_path: Path) -> None:
     lived_s = battery_lives([{**second.program.record(), "device": "anna", "listening": True}])
     watts = second.program.record()["energy_j"] / after.running_s
     assert lived_s["anna"] == pytest.approx(500.0 / watts - after.running_s)
+
+
+def test_what_a_device_knows_of_a_former_broadcast_does_not_count(tmp_path: Path) -> None:
+    """The same query submitted again counts its batches from 0: its rows are not old ones."""
+    state, memory = tmp_path / "anna", tmp_path / "broadcast"
+    former, latter = (Server(tmp_path / name, deployment(tmp_path, 1)) for name in ("a", "b"))
+    former.memory = latter.memory = memory
+    with on_air(former.broadcaster(submission=1)) as broadcaster:
+        first = Device(broadcaster.station.port, state=state)
+        former.push(4)
+        until(lambda: first.heard.next == 4)
+        first.stop()
+    with on_air(latter.broadcaster(submission=2)) as broadcaster:
+        second = Device(broadcaster.station.port, state=state)
+        until(lambda: broadcaster.listeners("usage"))
+        latter.push_all()
+        second.join()
+    assert second.given == latter.whole("usage")
+    assert second.heard.report.begun_anew == 1
+    assert second.program.record()["gaps"] == []
+
+
+def test_rows_that_are_stored_are_kept_whatever_comes_after(tmp_path: Path) -> None:
+    """A file that the state does not know of is heard again; those of a former broadcast stay."""
+    rows, state = pa.table({"home": ["h1"]}), tmp_path / "state"
+    keep = store(tmp_path / "rows")
+    for origin, start in (("a", 0), ("a", 4), ("b", 0), ("b", 2)):
+        keep(rows, result_name(origin, 1, start))
+    state.mkdir()
+    write_record(state / "state.json", {"origin": "b", "plan": 1, "next": 2})
+    store(tmp_path / "rows", state)
+    assert len(stored_rows(tmp_path / "rows")) == 3
+
+
+def test_a_device_that_had_heard_the_end_asks_again(tmp_path: Path) -> None:
+    server, state = Server(tmp_path, deployment(tmp_path, 1)), tmp_path / "anna"
+    with on_air(server.broadcaster()) as broadcaster:
+        port = broadcaster.station.port
+        first = Device(port, state=state)
+        server.push_all()
+        first.join()
+        again = Device(port, state=state)
+        again.join()
+    assert again.heard.ended and again.given.total() == 0
+    assert again.program.record()["gaps"] == []
+    # Nobody is there any more: it has heard all there ever was.
+    nobody = Device(port, state=state, patience_s=0.1)
+    nobody.join()
+    assert nobody.error is None

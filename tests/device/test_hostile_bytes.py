@@ -34,7 +34,8 @@ class Hostile:
         chain = chain_of(deployment(folder, 1).network, "peaks")
         plan = ShippedPlan.of(OnAir.first(1, chain, 0), chain).to_record()
         welcome = {
-            "number": 1, "key": KEY.hex(), "query_key": QUERY_KEY.key.hex(), "plan": plan,
+            "number": 1, "origin": "o", "key": KEY.hex(), "plan": plan,
+            "query_key": QUERY_KEY.key.hex(),
             "bandwidth_per_s": 125_000.0, "cycle_s": 0.1, "power_up_j": 0.0,
             "profile": {}, "ended": False,
         }  # fmt: skip

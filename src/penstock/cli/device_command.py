@@ -163,6 +163,9 @@ def _tell(record: dict[str, Any], json: bool) -> None:
         lines.append(f"{use_text(record)}; slept over {slept}{battery}")
     missed, lost = record["missed_cycles"], record["lost_results"]
     lines.append(f"missed {counted(missed, 'cycle')}, lost {counted(lost, 'result')}")
+    if record["begun_anew"]:
+        times = counted(record["begun_anew"], "time")
+        lines.append(f"began anew {times}: the query had been submitted again")
     lines += [f"not heard: {gap}" for gap in record["gaps"]]
     for name, windows in record["touched_windows"].items():
         lines += [f"may lack rows: {name} {start} to {end}" for start, end in windows]

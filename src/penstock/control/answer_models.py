@@ -448,6 +448,7 @@ class DeviceAnswer(ApiModel):
     missed_cycles: int = 0
     lost_results: int = 0
     unreadable: int = 0
+    begun_anew: int = 0
     tuned_bytes: int = 0
     slept_bytes: int = 0
     garbage_bytes: int = 0

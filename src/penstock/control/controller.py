@@ -305,7 +305,8 @@ class Controller:
         """The system as it is without a submission; raises if others use what that gives."""
         self._check_unread(submission)
         system = self.system()
-        left = leaving(system, {*system.dropped, submission.id}).system
+        gone = {submission.id, *(segment.id for segment in self._segments_of(submission))}
+        left = leaving(system, {*system.dropped, *gone}).system
         users = kept_for(left, self._names()).get(submission.id, ())
         if users:
             raise InputError(
@@ -315,12 +316,24 @@ class Controller:
         return left
 
     def _check_unread(self, submission: Submission) -> None:
-        readers = self.system().readers(submission.id)
+        segments = {segment.id for segment in self._segments_of(submission)}
+        readers = self.system().readers(submission.id, segments)
         if readers:
             raise InputError(
                 f"{submission.name} is read by {listed(readers)}",
                 hint="Drop those that read it first.",
             )
+
+    def _segments_of(self, submission: Submission) -> list[Submission]:
+        """The segments of its queries: the disseminator submits them, and they go with it."""
+        segments = [known for known in self._catalog.submissions() if known.kind == "segment"]
+        if not segments:
+            return []
+        from penstock.device.segments import Segment
+
+        return [
+            segment for segment in segments if Segment.from_text(segment.text).of == submission.name
+        ]
 
     def _add(
         self,
@@ -451,6 +464,8 @@ class Controller:
     def _dropped(self, name: str, patience_s: float, keep_data: bool = False) -> Path | None:
         submission = self._submission(name)
         self._check_unread(submission)
+        for segment in self._segments_of(submission):
+            self._dropped(segment.name, patience_s)
         system = self.system()
         left = leaving(system, {*system.dropped, submission.id})
         names = [unit.name for unit in left.gone]

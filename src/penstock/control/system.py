@@ -151,14 +151,17 @@ class System:
         found = (deployment.network.groups(stream) for deployment in self.deployments.values())
         return next((groups for groups in found if groups is not None), None)
 
-    def readers(self, submission: int) -> tuple[str, ...]:
-        """The units of other submissions that read something of this one by its name."""
+    def readers(self, submission: int, besides: Collection[int] = ()) -> tuple[str, ...]:
+        """The units of other submissions that read something of this one by its name.
+
+        Those of submissions ``besides`` do not count.
+        """
         mine = [unit for unit in self.units.values() if unit.submission == submission]
         given = {unit.gives for unit in mine}
         return tuple(
             unit.name
             for unit in self.units.values()
-            if unit.submission != submission
+            if unit.submission not in (submission, *besides)
             and not given.isdisjoint({*unit.reads, *unit.repeats} - {*unit.shares})
         )
 

@@ -21,10 +21,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from penstock.channels.channel import Channel
-from penstock.channels.durable import read_number, read_record, write_record
-from penstock.control.broadcast_models import DeviceAnswer
+from penstock.channels.durable import read_number, write_record
+from penstock.control.answer_models import DeviceAnswer
 from penstock.device.chain import Chain, chain_of
 from penstock.device.following import Followed, follow
+from penstock.device.memory import BroadcastMemory
 from penstock.device.payload import AirKey, pack
 from penstock.device.plans import OnAir, ShippedPlan
 from penstock.device.profiles import merge_profile
@@ -64,47 +65,48 @@ class Broadcaster:
     """Broadcasts the queries of ``deployment``, whose network is the whole one.
 
     ``folder`` is where it remembers, ``channels`` where the system keeps its channels, ``token``
-    what devices have to know.
+    what devices have to know, ``submission`` the number under which the deployment runs.
     """
 
-    def __init__(self, deployment: Deployment, folder: Path, channels: Path, token: str) -> None:
+    def __init__(
+        self,
+        deployment: Deployment,
+        folder: Path,
+        channels: Path,
+        token: str,
+        submission: int = 0,
+    ) -> None:
         assert deployment.devices is not None and deployment.whole is not None
         self.deployment = deployment
         self.section: DeviceSection = deployment.devices
         self._folder, self._channels, self._token = folder, channels, token
         folder.mkdir(parents=True, exist_ok=True)
-        known = read_record(self._memory) or {"broadcast": 0, "port": 0, "queries": {}}
-        self._broadcast = known["broadcast"] + 1
+        self._memory_path = memory_path(folder, deployment.name)
+        self._memory = BroadcastMemory.recall(self._memory_path, submission).started()
         self._cycle = 0
         self._key = b"" if self.section.is_open else secrets.token_bytes(_KEY_BYTES)
-        self._queries = self._known_queries(known["queries"])
-        self.station = Station(known["port"], self._answer)
+        self._queries = self._known_queries(self._memory.plans)
+        self.station = Station(self._memory.port, self._answer)
         self._lagging: deque[dict[str, int]] = deque()
         self._cycle_bytes = 0
         self.began_s = time.monotonic()
         self._remember()
 
     @property
-    def _memory(self) -> Path:
-        return self._folder / f"{self.deployment.name}.json"
+    def _broadcast(self) -> int:
+        return self._memory.starts
 
-    @property
-    def status_path(self) -> Path:
-        return self._folder / f"{self.deployment.name}.status.json"
-
-    def _known_queries(self, known: Mapping[str, Any]) -> dict[str, _Query]:
+    def _known_queries(self, known: Mapping[str, OnAir]) -> dict[str, _Query]:
         whole = self.deployment.whole
         assert whole is not None
         cuts = first_cuts(replace(self.deployment, network=whole))
         found = {}
         for at, query in enumerate(self.section.queries):
             chain = chain_of(whole, query.name)
-            on_air = OnAir.first(at + 1, chain, cuts[query.name])
-            if query.name in known:
-                on_air = OnAir(**known[query.name])
-            awaited = on_air.listeners
+            first = OnAir.first(at + 1, chain, cuts[query.name])
+            on_air = known.get(query.name, first)
             key = b"" if self.section.is_open else secrets.token_bytes(_KEY_BYTES)
-            found[query.name] = _Query(chain, on_air, key=AirKey(key), awaited=awaited)
+            found[query.name] = _Query(chain, on_air, key=AirKey(key), awaited=on_air.listeners)
             self._enter(found[query.name])
         return found
 
@@ -122,16 +124,8 @@ class Broadcaster:
         return Channel.open(self._channels / stream)
 
     def _remember(self) -> None:
-        write_record(
-            self._memory,
-            {
-                "broadcast": self._broadcast,
-                "port": self.station.port,
-                "queries": {
-                    name: query.on_air.to_record() for name, query in self._queries.items()
-                },
-            },
-        )
+        self._memory = replace(self._memory, port=self.station.port, plans=self.on_air())
+        self._memory.keep(self._memory_path)
 
     def run(
         self, is_over: Callable[[], bool], after_cycle: Callable[[], None] = lambda: None
@@ -289,6 +283,7 @@ class Broadcaster:
         broadcast = self.section.broadcast
         answer = {
             "number": query.on_air.number,
+            "origin": self._memory.origin,
             "key": self._key.hex(),
             "query_key": query.key.key.hex(),
             "organisation": broadcast.organisation,
@@ -367,7 +362,17 @@ class Broadcaster:
 
     def tell(self) -> None:
         """Writes the status where others look for it."""
-        write_record(self.status_path, self.status())
+        write_record(status_path(self._folder, self.deployment.name), self.status())
+
+
+def memory_path(folder: Path, deployment: str) -> Path:
+    """Where the broadcast of a deployment is remembered."""
+    return folder / f"{deployment}.json"
+
+
+def status_path(folder: Path, deployment: str) -> Path:
+    """Where others find what a broadcast tells of itself."""
+    return folder / f"{deployment}.status.json"
 
 
 def _checked(report: Mapping[str, Any], who: dict[str, Any]) -> dict[str, Any]:

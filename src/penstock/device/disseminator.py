@@ -12,14 +12,16 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.control.broadcasting import lock_path
 from penstock.control.catalog import Catalog
 from penstock.control.home import Home
-from penstock.control.system import assemble
-from penstock.device.broadcaster import Broadcaster
+from penstock.control.system import assembled
+from penstock.device.broadcaster import Broadcaster, memory_path, status_path
 from penstock.device.recutting import Recutter
 from penstock.errors import PenstockError
 from penstock.model.network import Deployment
@@ -49,9 +51,22 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
+@dataclass(frozen=True)
+class _Running:
+    """A broadcast in a thread of its own, of the submission of this number."""
+
+    submission: int
+    thread: threading.Thread
+    done: threading.Event
+
+    def end(self) -> None:
+        self.done.set()
+        self.thread.join()
+
+
 def disseminate(home: Home, over: threading.Event) -> None:
     """Broadcasts for every deployment with devices, a thread each."""
-    threads: dict[str, tuple[threading.Thread, threading.Event]] = {}
+    running: dict[str, _Running] = {}
     with closing(Catalog(home.catalog_url)) as catalog:
         while not over.is_set() and not home.is_stopped:
             try:
@@ -60,49 +75,50 @@ def disseminate(home: Home, over: threading.Event) -> None:
                 log.exception("the catalog could not be read")
                 found = None
             if found is not None:
-                _keep_in_line(home, threads, found)
+                _keep_in_line(home, running, found)
             over.wait(_LOOK_EVERY_S)
     over.set()
-    for thread, done in threads.values():
-        done.set()
-        thread.join()
+    for broadcast in running.values():
+        broadcast.end()
 
 
-def _deployments(catalog: Catalog) -> dict[str, Deployment]:
+def _deployments(catalog: Catalog) -> dict[str, tuple[int, Deployment]]:
+    """The deployments with devices by name, with their numbers."""
     submissions = catalog.submissions()
     system = assemble(submissions)
     names = {submission.id: submission.name for submission in submissions}
     return {
-        names[number]: deployment
+        names[number]: (number, deployment)
         for number, deployment in system.deployments.items()
         if deployment.devices is not None and deployment.whole is not None
     }
 
 
 def _keep_in_line(
-    home: Home,
-    threads: dict[str, tuple[threading.Thread, threading.Event]],
-    found: dict[str, Deployment],
+    home: Home, running: dict[str, _Running], found: Mapping[str, tuple[int, Deployment]]
 ) -> None:
-    for name in [running for running in threads if running not in found]:
-        thread, done = threads.pop(name)
-        done.set()
-        thread.join()
-        for path in home.broadcasts.glob(f"{name}*.json"):
-            path.unlink(missing_ok=True)
-    for name, deployment in found.items():
-        if name in threads and threads[name][0].is_alive():
+    for name, broadcast in list(running.items()):
+        number = found[name][0] if name in found else None
+        if number != broadcast.submission:  # Dropped, or replaced by another of that name.
+            running.pop(name).end()
+            status_path(home.broadcasts, name).unlink(missing_ok=True)
+            if number is None:
+                memory_path(home.broadcasts, name).unlink(missing_ok=True)
+    for name, (number, deployment) in found.items():
+        if name in running and running[name].thread.is_alive():
             continue
         done = threading.Event()
-        thread = threading.Thread(target=_broadcast, args=(home, deployment, done), name=name)
+        given = (home, deployment, number, done)
+        thread = threading.Thread(target=_broadcast, args=given, name=name)
         thread.start()
-        threads[name] = (thread, done)
+        running[name] = _Running(number, thread, done)
 
 
-def _broadcast(home: Home, deployment: Deployment, done: threading.Event) -> None:
+def _broadcast(home: Home, deployment: Deployment, number: int, done: threading.Event) -> None:
     try:
-        channels = home.state / "channels"
-        broadcaster = Broadcaster(deployment, home.broadcasts, channels, home.device_token())
+        broadcaster = Broadcaster(
+            deployment, home.broadcasts, home.state / "channels", home.device_token(), number
+        )
         recutter = Recutter(home, broadcaster)
         broadcaster.run(done.is_set, recutter.tick)
     except Exception:

@@ -22,6 +22,11 @@ Output = Callable[[pa.Table, str], None]
 """Takes final rows, and a name that is the same if they come again."""
 
 
+def result_name(origin: str | None, plan: int, start: int) -> str:
+    """The name of the final rows that batches from ``start`` on brought; they sort as they came."""
+    return f"{origin}-{plan:04d}-{start:010d}"
+
+
 class HeardResults:
     """The state of one query on a device; kept in ``folder``, if there is one.
 
@@ -33,6 +38,7 @@ class HeardResults:
     ) -> None:
         self._tables, self._output, self._folder = tables, output, folder
         self.report = DeviceReport()
+        self.origin: str | None = None
         self.plan = 0
         self.next: int | None = None
         self.watermark_us: int | None = None
@@ -41,6 +47,17 @@ class HeardResults:
         self._kept: dict[str, tuple[int, pa.Table | None]] = {}
         self._windows: dict[str, Window] = {}
         self._load()
+
+    def begin(self, origin: str) -> None:
+        """Listens to the broadcast of this origin; what is known of another one does not count.
+
+        Another broadcast counts its batches anew, so its rows would be taken for old ones.
+        """
+        if self.origin not in (None, origin):
+            self.report.begun_anew += 1
+            self.plan, self.next, self.watermark_us, self.ended = 0, None, None, False
+            self._run, self._kept, self._windows = None, {}, {}
+        self.origin = origin
 
     def take(self, rows: pa.Table, place: PayloadSpan, plan: ShippedPlan) -> None:
         """Takes in a result that came whole, made by ``plan``."""
@@ -58,7 +75,7 @@ class HeardResults:
         self.report.rows_in += fresh.num_rows
         self.report.rows_out += given.num_rows
         if given.num_rows:
-            self._output(given, f"{self.plan:04d}-{start:010d}")
+            self._output(given, result_name(self.origin, self.plan, start))
         self.next, self.ended = place.next, place.ended
         self.watermark_us = place.watermark_us
         self.save()
@@ -117,6 +134,7 @@ class HeardResults:
         write_record(
             self._file,
             {
+                "origin": self.origin,
                 "plan": self.plan,
                 "next": self.next,
                 "watermark_us": self.watermark_us,
@@ -132,7 +150,8 @@ class HeardResults:
         known = read_record(self._file) if self._file is not None else None
         if not known:
             return
-        self.plan, self.next, self.ended = known["plan"], known["next"], known["ended"]
+        self.origin, self.plan = known["origin"], known["plan"]
+        self.next, self.ended = known["next"], known["ended"]
         self.watermark_us = known["watermark_us"]
         self.report = DeviceReport.from_record(known["report"])
         self._kept = {

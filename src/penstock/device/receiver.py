@@ -55,6 +55,7 @@ class Welcome:
     """What the station answers; ``end`` is the last place of a query that has ended already."""
 
     number: int
+    origin: str
     key: bytes
     query_key: AirKey
     bandwidth_per_s: float
@@ -69,6 +70,7 @@ class Welcome:
         try:
             return cls(
                 int(answer["number"]),
+                str(answer["origin"]),
                 bytes.fromhex(answer["key"]),
                 AirKey(bytes.fromhex(answer["query_key"])),
                 float(answer["bandwidth_per_s"]),
@@ -90,35 +92,35 @@ class ReceiverProgram:
         address: Callable[[], Address],
         registration: Registration,
         heard: HeardResults,
-        on_report: Callable[[dict[str, Any]], None] = lambda _: None,
     ) -> None:
         self._address, self._registration = address, registration
-        self.heard, self._on_report = heard, on_report
+        self.heard = heard
         self._welcome: Welcome | None = None
 
     def run(self, is_over: Callable[[], bool], patience_s: float = 30.0) -> None:
-        """Listens until the query has ended or it is over; who does not answer is asked again."""
+        """Listens until the query has ended or it is over; who does not answer is asked again.
+
+        That it had ended when this device last ran is no reason not to ask: it may have been
+        submitted again.
+        """
         heard_s = time.monotonic()
-        while not is_over() and not self.heard.ended:
+        while not is_over() and not (self.heard.ended and self._welcome is not None):
             try:
                 with socket.create_connection(self._address(), timeout=5.0) as made:
                     self._listen(made, is_over)
                 heard_s = time.monotonic()
-            except UnreachableError:
+            except (UnreachableError, OSError) as error:
                 if time.monotonic() - heard_s > patience_s:
-                    raise
-            except OSError as error:
-                if time.monotonic() - heard_s > patience_s:
-                    raise UnreachableError(
-                        f"the station does not answer ({error})",
-                        hint="Is the system up? penstock status --devices shows its stations.",
-                    ) from None
+                    if self.heard.ended:
+                        return
+                    raise _unreachable(error) from None
             time.sleep(_RETRY_S)
 
     def _listen(self, made: socket.socket, is_over: Callable[[], bool]) -> None:
         made.sendall(self._registration.message("tune"))
         answer, rest = _answer(made)
         self._welcome = welcome = Welcome.of(answer, self._registration.device)
+        self.heard.begin(welcome.origin)
         if welcome.end is not None:
             self.heard.end_at(*welcome.end)
         tuner = Tuner({welcome.number}, welcome.key)
@@ -139,6 +141,7 @@ class ReceiverProgram:
             if now_s - told_s >= _REPORT_EVERY_S:
                 told_s = now_s
                 self._tell(made)
+        self.heard.save()
         self._tell(made)
 
     def _receive(self, made: socket.socket, tuner: Tuner) -> bytes | None:
@@ -211,12 +214,19 @@ class ReceiverProgram:
         return record
 
     def _tell(self, made: socket.socket) -> None:
-        record = self.record()
-        self._on_report(record)
         try:
-            made.sendall(json.dumps(record).encode() + b"\n")
+            made.sendall(json.dumps(self.record()).encode() + b"\n")
         except OSError:
             return  # It is told again once there is a connection.
+
+
+def _unreachable(error: UnreachableError | OSError) -> UnreachableError:
+    if isinstance(error, UnreachableError):
+        return error
+    return UnreachableError(
+        f"the station does not answer ({error})",
+        hint="Is the system up? penstock status --devices shows its stations.",
+    )
 
 
 def _answer(made: socket.socket) -> tuple[dict[str, Any], bytes]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
+from contextlib import closing
 from dataclasses import replace
 
 import pyarrow as pa
@@ -43,19 +44,21 @@ class Recutter:
         self._looked_s = time.monotonic()
         self._drift = Drift()
         self._listeners: dict[str, int] = {}
-        self._submissions = {name: plan.submission for name, plan in broadcaster.on_air().items()}
+        self._queries = tuple(broadcaster.on_air())
+        self._needed: set[str] | None = None
+        self._tried_s = self._looked_s
 
     def tick(self) -> None:
         """Called after every cycle; what goes wrong in a look is logged, and looked at again."""
         try:
-            self._drop_left()
+            self._drop_unused()
             if self._broadcaster.section.recut and self._is_due():
                 self._look()
         except (PenstockError, OSError, pa.ArrowException):
             log.exception("cuts could not be looked at")
 
     def _is_due(self) -> bool:
-        listeners = {name: len(self._broadcaster.listeners(name)) for name in self._submissions}
+        listeners = {name: len(self._broadcaster.listeners(name)) for name in self._queries}
         has_changed, self._listeners = listeners != self._listeners, listeners
         now_s = time.monotonic()
         wait_s = self._every_s / 5 if has_changed else self._every_s
@@ -119,8 +122,7 @@ class Recutter:
         segment = Segment(self._broadcaster.deployment.name, name, new)
         plan = self._broadcaster.on_air()[name].plan + 1
         submission = f"{segment.of}.{name}.{plan}"
-        client = Client.of(self._home)
-        try:
+        with closing(Client.of(self._home)) as client:
             made = client.submit(submission, "segment", segment.to_text(), ".")
             begin = next(begin for begin in made.begins if begin.queries)
             since = begin.since
@@ -128,19 +130,27 @@ class Recutter:
             if until_us is None:
                 client.drop(submission)
                 raise InputError(f"{name} cannot be cut at {new}: no moment divides the two")
-        finally:
-            client.close()
         then = {"cut": new, "stream": begin.fragment, "submission": submission}
         self._broadcaster.plan_switch(name, then, until_us)
         log.info("%s will be cut at %s instead of %s", name, new, old)
 
-    def _drop_left(self) -> None:
-        """Drops the submissions of plans that were left."""
-        for name, plan in self._broadcaster.on_air().items():
-            before = self._submissions[name]
-            if plan.submission != before:
-                self._submissions[name] = plan.submission
-                if before:
-                    client = Client.of(self._home)
-                    client.drop(before)
-                    client.close()
+    def _drop_unused(self) -> None:
+        """Drops segments that no plan needs: of plans that were left, of switches that failed."""
+        needed = set[str]()
+        for plan in self._broadcaster.on_air().values():
+            needed |= {plan.submission, str((plan.then or {}).get("submission", ""))}
+        now_s = time.monotonic()
+        if needed == self._needed or now_s - self._tried_s < self._every_s:
+            return
+        self._tried_s = now_s
+        with closing(Client.of(self._home)) as client:
+            for submission in client.system().queries:
+                if self._is_segment(submission.name) and submission.name not in needed:
+                    client.drop(submission.name)
+        self._needed = needed
+
+    def _is_segment(self, submission: str) -> bool:
+        """Whether it is the segment of a query that is broadcast here."""
+        front, _, number = submission.rpartition(".")
+        of = self._broadcaster.deployment.name
+        return number.isdigit() and front in {f"{of}.{name}" for name in self._queries}

@@ -43,12 +43,15 @@ class DeviceReport:
 
     ``tuned_s`` is how long the bytes it heard are on the air, ``processed_s`` the processor time
     that its shipped operators really took, ``running_s`` how long it has been connected.
+    ``begun_anew`` is how often its query had been submitted again, so that windows it kept were no
+    longer of any use.
     """
 
     cycles: int = 0
     missed_cycles: int = 0
     lost_results: int = 0
     unreadable: int = 0
+    begun_anew: int = 0
     tuned_bytes: int = 0
     slept_bytes: int = 0
     garbage_bytes: int = 0

@@ -10,13 +10,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from penstock.device.duck_expressions import (
-    DUCK_TYPES,
-    NotExact,
-    duck_sql,
-    in_calendar,
-    quoted,
-)
+from penstock.device.duck_expressions import NotExact, duck_sql, in_calendar, quoted
+from penstock.device.duck_functions import DUCK_TYPES
 from penstock.kernels.aggregates import kind_of
 from penstock.model.aggregates import AggregateCall
 from penstock.model.expressions import Column, Expression, type_of

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.channels.durable import read_record, write_whole
+from penstock.device.heard import result_name
 
 
 def store(folder: Path, state: Path | None = None) -> Callable[[pa.Table, str], None]:
@@ -20,8 +21,8 @@ def store(folder: Path, state: Path | None = None) -> Callable[[pa.Table, str], 
     folder.mkdir(parents=True, exist_ok=True)
     known = read_record(state / "state.json") if state is not None else None
     if known:
-        reached = f"{known['plan']:04d}-{known['next'] or 0:010d}"
-        for path in folder.glob("*.parquet"):
+        reached = result_name(known["origin"], known["plan"], known["next"] or 0)
+        for path in folder.glob(f"{known['origin']}-*.parquet"):
             if path.stem >= reached:
                 path.unlink()
 

@@ -11,6 +11,7 @@ from control.made_up import AMI
 from control.toys import TroubledCatalog, once, raising
 from penstock.control.controller import Controller
 from penstock.control.home import Home
+from penstock.device.segments import Segment
 from penstock.errors import RunError, UnreachableError
 from penstock.model.moves import Move
 from waiting import until
@@ -59,6 +60,44 @@ def test_nothing_is_left(stopped: Controller, catalog: TroubledCatalog, home: Ho
     ]
     assert story(catalog)[-1] == "drop ami: dropped"
     assert stopped.submit("ami", "yaml", AMI, ".")
+
+
+PHONES = """
+broadcast: {organisation: indexed, bandwidth: 125000}
+devices: {anna: {speed: 1.0e9, processing_power: 0.5, receiving_power: 1.0, queries: [high]}}
+streams:
+  loads: {source: {generate: meters, homes: 40, days: 1}, lateness: 2min}
+queries:
+  high: SELECT ts, home, kwh FROM loads WHERE kwh > 1
+"""
+
+
+@pytest.fixture
+def phones(controller: Controller, catalog: TroubledCatalog) -> Controller:
+    """A deployment whose query for devices has been cut anew."""
+    controller.submit("phones", "yaml", PHONES, ".")
+    controller.submit("phones.high.2", "segment", Segment("phones", "high", 1).to_text(), ".")
+    return controller
+
+
+def test_cuts_made_anew_go_with_their_deployment(
+    phones: Controller, catalog: TroubledCatalog
+) -> None:
+    phones.submit("other", "sql", "SELECT home FROM loads", ".")
+    assert refused(lambda: phones.drop("phones")) == (
+        "phones is read by other. Drop those that read it first."
+    )
+    assert [known.name for known in catalog.submissions()] == ["phones", "phones.high.2", "other"]
+    phones.drop("other", patience_s=5)
+    phones.drop("phones", patience_s=5)
+    assert (catalog.units(), catalog.submissions()) == ((), ())
+
+
+def test_cuts_made_anew_do_not_keep_their_deployment_from_being_replaced(
+    phones: Controller, catalog: TroubledCatalog
+) -> None:
+    phones.submit("phones", "yaml", PHONES.replace("kwh > 1", "kwh > 2"), ".", replace=True)
+    assert [known.name for known in catalog.submissions()] == ["phones"]
 
 
 def test_what_it_read_of_others_is_freed(

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from penstock.device.duck_expressions import _FUNCTIONS, NotExact
+from penstock.device.duck_expressions import NotExact
+from penstock.device.duck_functions import DUCK_FUNCTIONS
 from penstock.device.engine import ShippedRun
 from penstock.device.steps import step_of
 from penstock.errors import InputError
@@ -121,7 +122,7 @@ def _check(session: SparkSession, expressions: list[Expression], rows: pa.Table)
 def _calls(random: Random) -> Iterator[Expression]:
     """Every function that can be printed, with all that fits among columns and constants."""
     leaves = [*(Column(name) for name in _VALUES), *_LITERALS]
-    for function in _FUNCTIONS:
+    for function in DUCK_FUNCTIONS:
         found = 0
         for _ in range(4_000):
             count = random.choice((1, 2, 2, 3))
@@ -170,7 +171,7 @@ def test_nested_expressions_give_what_spark_gives(session: SparkSession, seed: i
             one = Case(((parts[0], parts[1]),), parts[2])
             one = one if _fits(one) else None
         else:
-            one = _call(random.choice(list(_FUNCTIONS)), parts[: random.choice((1, 2, 2, 3))])
+            one = _call(random.choice(list(DUCK_FUNCTIONS)), parts[: random.choice((1, 2, 2, 3))])
         if one is not None and _is_exact(one) and len(list(walk(one))) < 25:
             made.append(one)
             pool.append(one)
@@ -178,7 +179,7 @@ def test_nested_expressions_give_what_spark_gives(session: SparkSession, seed: i
 
 
 def test_what_differs_is_refused_by_name() -> None:
-    refused = set(FUNCTIONS) - set(_FUNCTIONS)
+    refused = set(FUNCTIONS) - set(DUCK_FUNCTIONS)
     assert {"upper", "lower", "rlike", "exp", "ln", "date_format"} <= refused
     with pytest.raises(NotExact) as error:
         step_of(Map("m", Input("rows", Shape(SCHEMA)), (("u", Call("upper", (Column("s"),))),)))
