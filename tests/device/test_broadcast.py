@@ -130,7 +130,7 @@ def test_a_profile_is_what_is_said_then_what_is_written(tmp_path: Path) -> None:
     with on_air(server.broadcaster()) as broadcaster:
         anna, eve = (Device(broadcaster.station.port, name=name) for name in ("anna", "eve"))
         until(lambda: len(broadcaster.listeners("usage")) == 2)
-        profiles = {one.name: one for one in broadcaster.listeners("usage")}
+        profiles = {listener.name: listener for listener in broadcaster.listeners("usage")}
         until(lambda: "energy_j" in anna.program.record())
         anna.stop()
         eve.stop()
@@ -161,7 +161,7 @@ def test_reports_that_are_none_are_not_told(tmp_path: Path) -> None:
         socket.create_connection(("127.0.0.1", broadcaster.station.port)) as made,
     ):
         made.sendall(json.dumps(said).encode() + b"\n" + b'{"energy_j": "much"}\n')
-        until(lambda: any(one.report for one in broadcaster.station.tuned))
+        until(lambda: any(receiver.report for receiver in broadcaster.station.tuned))
         (told,) = broadcaster.status()["devices"]
     assert told["device"] == "eve" and told["energy_j"] is None
 

@@ -52,7 +52,7 @@ def main(arguments: list[str]) -> int:
 
 
 @dataclass(frozen=True)
-class _Running:
+class _OnAirThread:
     """A broadcast in a thread of its own, of the submission of this number."""
 
     submission: int
@@ -66,7 +66,7 @@ class _Running:
 
 def disseminate(home: Home, over: threading.Event) -> None:
     """Broadcasts for every deployment with devices, a thread each."""
-    running: dict[str, _Running] = {}
+    running: dict[str, _OnAirThread] = {}
     with closing(Catalog(home.catalog_url)) as catalog:
         while not over.is_set() and not home.is_stopped:
             try:
@@ -95,7 +95,7 @@ def _deployments(catalog: Catalog) -> dict[str, tuple[int, Deployment]]:
 
 
 def _keep_in_line(
-    home: Home, running: dict[str, _Running], found: Mapping[str, tuple[int, Deployment]]
+    home: Home, running: dict[str, _OnAirThread], found: Mapping[str, tuple[int, Deployment]]
 ) -> None:
     for name, broadcast in list(running.items()):
         number = found[name][0] if name in found else None
@@ -111,7 +111,7 @@ def _keep_in_line(
         given = (home, deployment, number, done)
         thread = threading.Thread(target=_broadcast, args=given, name=name)
         thread.start()
-        running[name] = _Running(number, thread, done)
+        running[name] = _OnAirThread(number, thread, done)
 
 
 def _broadcast(home: Home, deployment: Deployment, number: int, done: threading.Event) -> None:
