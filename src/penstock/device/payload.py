@@ -93,7 +93,8 @@ def envelope_bytes(schema: Schema, is_open: bool) -> int:
     wanted = arrow_schema(schema)
     row = pa.table([pa.nulls(1, field.type) for field in wanted], schema=wanted)
     seal = 0 if is_open else _ENCRYPTION_BYTES
-    return len(pack(row, PayloadSpan(0, (1,), END_OF_TIME_US, END_OF_TIME_US))) - row.nbytes + seal
+    packed = pack(row, PayloadSpan(0, (1,), END_OF_TIME_US, END_OF_TIME_US))
+    return len(packed) + seal - int(row.nbytes)
 
 
 def unpack(payload: bytes) -> tuple[pa.Table, PayloadSpan] | None:
