@@ -116,6 +116,32 @@ def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[UnderTest]:
         found.stop()
 
 
+def test_the_portfolio_example_runs_as_it_is_documented(tmp_path: Path) -> None:
+    folder = Path(__file__).parents[2] / "examples" / "portfolio"
+    state = tmp_path / "run"
+    command = [sys.executable, "-m", "penstock", "run", str(folder / "portfolio.yaml")]
+    running = subprocess.Popen([*command, "--state", str(state), "--speed", "max", "--json"])
+    home = state / "system"
+    try:
+        until(lambda: (home / "address").exists(), 60, check=lambda: running.poll() is None)
+        devices = []
+        for name, query in (("anna", "profit"), ("ben", "profit"), ("anna", "jumps")):
+            own = ["--table", f"portfolio={folder / name}.csv"] if query == "profit" else []
+            listen = ["device", "--query", query, "--name", name, "--home", str(home), *own]
+            listen += ["--to", str(tmp_path / f"{name}-{query}"), "--patience", "120"]
+            devices.append(subprocess.Popen([sys.executable, "-m", "penstock", *listen]))
+        assert [device.wait(180) for device in devices] == [0, 0, 0]
+        assert running.wait(60) == 0
+    finally:
+        running.terminate()
+        running.wait()
+    (anna, ben, jumps) = (
+        sum(table.num_rows for table in stored_rows(tmp_path / name))
+        for name in ("anna-profit", "ben-profit", "anna-jumps")
+    )
+    assert anna == ben > 60 and jumps > 100
+
+
 def test_devices_give_what_spark_gives_for_every_cut(system: UnderTest, tmp_path: Path) -> None:
     home = system.home
     devices = {
@@ -227,29 +253,6 @@ def test_cuts_follow_what_is_measured(system: UnderTest, tmp_path: Path) -> None
     whole = Counter({tuple(map(_plain, row)): n for row, n in system.rows("tagged_whole").items()})
     assert device.given == whole
     assert report["gaps"] == []
-
-
-def test_the_portfolio_example_runs_as_it_is_documented(tmp_path: Path) -> None:
-    folder = Path(__file__).parents[2] / "examples" / "portfolio"
-    state = tmp_path / "run"
-    command = [sys.executable, "-m", "penstock", "run", str(folder / "portfolio.yaml")]
-    running = subprocess.Popen([*command, "--state", str(state), "--speed", "max", "--json"])
-    home = state / "system"
-    try:
-        until(lambda: (home / "address").exists(), 60, check=lambda: running.poll() is None)
-        devices = []
-        for name, query in (("anna", "profit"), ("ben", "profit"), ("anna", "jumps")):
-            own = ["--table", f"portfolio={folder / name}.csv"] if query == "profit" else []
-            listen = ["device", "--query", query, "--name", name, "--home", str(home), *own]
-            listen += ["--to", str(tmp_path / f"{name}-{query}"), "--patience", "120"]
-            devices.append(subprocess.Popen([sys.executable, "-m", "penstock", *listen]))
-        assert [device.wait(180) for device in devices] == [0, 0, 0]
-        assert running.wait(60) == 0
-    finally:
-        running.terminate()
-        running.wait()
-    (anna, ben, jumps) = (
-        sum(table.num_rows for table in stored_rows(tmp_path / name))
-        for name in ("anna-profit", "ben-profit", "anna-jumps")
-    )
-    assert anna == ben > 60 and jumps > 100
+    system.client.drop("tags")
+    left = [submission.name for submission in system.client.system().queries]
+    assert not [name for name in left if name.startswith("tags")], "its segments go with it"
