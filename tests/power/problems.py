@@ -1,7 +1,8 @@
-"""Random power problems, with more ties and zeros than life has."""
+"""Random power problems, with more ties and zeros than life has; and some that take many steps."""
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import strategies as st
 
 from penstock.model.devices import ORGANISATIONS, Broadcast, DeviceProfile
@@ -72,3 +73,31 @@ def problems(
         descriptor_bytes=draw(st.sampled_from((0.0, 1.0))),
     )
     return PowerProblem(broadcast, sources, devices, queries)
+
+
+@st.composite
+def busy_problems(draw: st.DrawFn) -> PowerProblem:
+    """Problems of which BOSe takes several steps: least data is early, and computing is dear.
+
+    Sizes are powers of two, so that many results are equally long, and listeners differ.
+    """
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    queries = [f"q{at}" for at in range(draw(st.integers(4, 12)))]
+    devices = [f"d{at}" for at in range(3)]
+    return PowerProblem(
+        Broadcast(draw(st.sampled_from(ORGANISATIONS)), 1.0),
+        (ChainSource("s", 8.0, 1.0),),
+        tuple(DeviceProfile(name, 8.0, 1.0, 2.0**at) for at, name in enumerate(devices)),
+        tuple(
+            ChainQuery(
+                query,
+                "s",
+                tuple(rng.permutation(devices)[: rng.integers(1, 4)].tolist()),
+                tuple(
+                    ChainOperator(float(rng.integers(1, 20)), float(rng.choice((0.5, 1.0, 2.0))))
+                    for _ in range(rng.integers(3, 9))
+                ),
+            )
+            for query in queries
+        ),
+    )

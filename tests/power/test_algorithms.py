@@ -21,7 +21,7 @@ from penstock.power.min_power_cut import min_power_cut
 from penstock.power.plan import compare
 from penstock.power.problem import PowerProblem
 from penstock.power.server_ops import server_ops
-from power.problems import problems
+from power.problems import busy_problems, problems
 
 
 def joules(table: CutTable, plan: np.ndarray) -> float:
@@ -29,7 +29,7 @@ def joules(table: CutTable, plan: np.ndarray) -> float:
 
 
 @tried(50)
-@given(problems())
+@given(problems() | busy_problems())
 def test_all_as_in_the_plain_transcription(problem: PowerProblem) -> None:
     table, plain = cut_table(problem), PlainCuts(problem)
     cuts = table.cut_numbers
@@ -39,8 +39,9 @@ def test_all_as_in_the_plain_transcription(problem: PowerProblem) -> None:
     assert cuts(bose(table)).tolist() == plain.bose()
 
 
-@tried(50)
-@given(problems(most_queries=12), st.sampled_from(ORGANISATIONS))
+# Often: who stays in front of whom among equally long results shows in one case of thirty.
+@tried(200)
+@given(problems(most_queries=12) | busy_problems(), st.sampled_from(ORGANISATIONS))
 def test_every_step_changes_the_energy_by_what_it_says(
     problem: PowerProblem, organisation: str
 ) -> None:
@@ -59,9 +60,10 @@ def test_every_step_changes_the_energy_by_what_it_says(
     assert before <= start * (1 + 1e-11)
 
 
-@given(problems(organisations=("indexed",)))
+@given(problems() | busy_problems())
 def test_with_an_index_it_is_min_power_cut(problem: PowerProblem) -> None:
-    table = cut_table(problem)
+    indexed = replace(problem.broadcast, organisation="indexed")
+    table = cut_table(replace(problem, broadcast=indexed))
     assert bose(table).tolist() == min_power_cut(table).tolist()
 
 

@@ -17,13 +17,15 @@ from penstock.bench.placement import best_s
 from penstock.bench.plain.cuts import PlainCuts
 from penstock.bench.report import BenchCase, Report, compared, limited
 from penstock.model.devices import ORGANISATIONS, SORTED, WEIGHTED, Broadcast, DeviceProfile
-from penstock.power.bose import bose
+from penstock.power.bose import bose, bose_steps
 from penstock.power.cuts import cut_table
 from penstock.power.energy import energy_of
 from penstock.power.lower_bound import lower_bound_j
 from penstock.power.problem import ChainOperator, ChainQuery, ChainSource, PowerProblem
 
 USUAL, LARGE, PLAIN = (300, 10), (10_000, 20), (100, 10)
+DEAR = 1_000
+"""Computing is this many times as dear where BOSe is to take as many steps as it ever does."""
 
 
 def power(quick: bool, say: Callable[[str], None]) -> Report:
@@ -64,6 +66,10 @@ def _large() -> Iterator[BenchCase]:
         arranged = replace(table, broadcast=replace(table.broadcast, organisation=organisation))
         name = f"BOSe, {organisation}, {queries:,} x {levels}"
         yield limited(name, best_s(partial(bose, arranged), 2), "s", at_most=10)
+    dear = replace(table, processing_j=DEAR * table.processing_j)
+    name = f"BOSe, sorted, {queries:,} x {levels}, computing {DEAR:,} times as dear"
+    yield limited(name, best_s(partial(bose, dear), 1), "s", at_most=10)
+    yield limited(f"{name}: steps", len(bose_steps(dear)), "")
     weighted = replace(table, broadcast=replace(table.broadcast, organisation=WEIGHTED))
     plan = bose(weighted)
     name = f"lower bound, {queries:,} x {levels}"
