@@ -75,22 +75,20 @@ def problems(
     return PowerProblem(broadcast, sources, devices, queries)
 
 
-@st.composite
-def busy_problems(draw: st.DrawFn) -> PowerProblem:
-    """Problems of which BOSe takes several steps: least data is early, and computing is dear.
+def busy_problem(seed: int, organisation: str = "sorted") -> PowerProblem:
+    """A problem of which BOSe takes several steps: least data is early, and computing is dear.
 
     Sizes are powers of two, so that many results are equally long, and listeners differ.
     """
-    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    queries = [f"q{at}" for at in range(draw(st.integers(4, 12)))]
+    rng = np.random.default_rng(seed)
     devices = [f"d{at}" for at in range(3)]
     return PowerProblem(
-        Broadcast(draw(st.sampled_from(ORGANISATIONS)), 1.0),
+        Broadcast(organisation, 1.0),
         (ChainSource("s", 8.0, 1.0),),
         tuple(DeviceProfile(name, 8.0, 1.0, 2.0**at) for at, name in enumerate(devices)),
         tuple(
             ChainQuery(
-                query,
+                f"q{at}",
                 "s",
                 tuple(rng.permutation(devices)[: rng.integers(1, 4)].tolist()),
                 tuple(
@@ -98,6 +96,11 @@ def busy_problems(draw: st.DrawFn) -> PowerProblem:
                     for _ in range(rng.integers(3, 9))
                 ),
             )
-            for query in queries
+            for at in range(rng.integers(4, 13))
         ),
     )
+
+
+def busy_problems() -> st.SearchStrategy[PowerProblem]:
+    """Such problems, of any organisation."""
+    return st.builds(busy_problem, st.integers(0, 2**32), st.sampled_from(ORGANISATIONS))
