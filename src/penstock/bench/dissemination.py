@@ -62,11 +62,11 @@ def plain_rate(cycles: int) -> float:
         made = [server.accept()[0] for _ in range(RECEIVERS)]
         began_s = time.perf_counter()
         for _ in range(cycles):
-            for receiver in made:
-                receiver.sendall(data)
+            for connection in made:
+                connection.sendall(data)
         spent_s = time.perf_counter() - began_s
-        for receiver in made:
-            receiver.close()
+        for connection in made:
+            connection.close()
         join()
     return cycles * CYCLE_BYTES * RECEIVERS / spent_s
 

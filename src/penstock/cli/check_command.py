@@ -46,7 +46,7 @@ def _problem(file: Path) -> str:
     from penstock.device.splitting import served
 
     try:
-        plan = planned(RunRequest(file))
+        plan = plan_run(RunRequest(file))
         served(plan.deployment)
         BalanceSettings.checked(plan.deployment.balance)
     except PenstockError as error:

@@ -48,6 +48,7 @@ class DeviceAnswer(ApiModel):
     missed_cycles: int = 0
     lost_results: int = 0
     unreadable: int = 0
+    begun_anew: int = 0
     tuned_bytes: int = 0
     slept_bytes: int = 0
     garbage_bytes: int = 0
@@ -59,14 +60,17 @@ class DeviceAnswer(ApiModel):
     tuned_s: FiniteFloat | None = None
     processed_s: FiniteFloat = 0.0
     energy_j: FiniteFloat | None = None
-    battery_s: FiniteFloat | None = None
+    battery_j: FiniteFloat | None = None
     gaps: list[str] = Field(default_factory=list)
     touched_windows: dict[str, list[tuple[str, str]]] = Field(default_factory=dict)
     steps: list[StepAnswer] = Field(default_factory=list)
 
 
 class StationAnswer(ApiModel):
-    """A broadcast: where it is heard, how long a cycle is on the air, and who listens or did."""
+    """A broadcast: where it is heard, how long a cycle is on the air, and who listens or did.
+
+    ``batteries`` are the seconds that a device's battery lasts at what it has used so far.
+    """
 
     deployment: str
     pid: int
@@ -80,3 +84,4 @@ class StationAnswer(ApiModel):
     overloaded: bool
     queries: dict[str, BroadcastQueryAnswer]
     devices: list[DeviceAnswer]
+    batteries: dict[str, float] = Field(default_factory=dict)

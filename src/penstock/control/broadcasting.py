@@ -26,7 +26,7 @@ def keep_broadcasting(home: Home, system: Callable[[], System], over: threading.
     running: subprocess.Popen[bytes] | None = None
     while not over.wait(_LOOK_EVERY_S):
         try:
-            is_needed = any(made.devices for made in system().deployments.values())
+            is_needed = any(deployment.devices for deployment in system().deployments.values())
         except Exception:
             log.exception("the disseminator could not be started")
             continue

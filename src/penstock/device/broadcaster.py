@@ -22,7 +22,7 @@ from pydantic import ValidationError
 
 from penstock.channels.channel import Channel
 from penstock.channels.durable import read_number, write_record
-from penstock.control.answer_models import DeviceAnswer
+from penstock.control.broadcast_models import DeviceAnswer
 from penstock.device.chain import Chain, chain_of
 from penstock.device.following import Followed, follow
 from penstock.device.memory import BroadcastMemory

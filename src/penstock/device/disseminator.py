@@ -20,7 +20,7 @@ from pathlib import Path
 from penstock.control.broadcasting import lock_path
 from penstock.control.catalog import Catalog
 from penstock.control.home import Home
-from penstock.control.system import assembled
+from penstock.control.system import assemble
 from penstock.device.broadcaster import Broadcaster, memory_path, status_path
 from penstock.device.recutting import Recutter
 from penstock.errors import PenstockError

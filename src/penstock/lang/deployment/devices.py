@@ -94,13 +94,13 @@ def _queries_of(value: Value, network: Network) -> list[str]:
     known = [query.name for query in network.queries]
     names = []
     for node in nodes:
-        value_of_name = Value(given.file, node, given.what)
-        name = value_of_name.text("a list of queries")
+        entry = Value(given.file, node, given.what)
+        name = entry.text("a list of queries")
         if name not in known:
             raise InputError(
                 f"{value.what} hears {name}; the queries are {listed(known)}",
                 hint=suggestion(name, known),
-                place=value_of_name.place,
+                place=entry.place,
             )
         names.append(name)
     return names
