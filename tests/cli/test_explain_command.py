@@ -171,3 +171,11 @@ def test_one_query_over_the_streams_of_a_file(file: Path) -> None:
     assert str(refused) == (
         f"query hourly is called like hourly of {file.name}. Rename one of them."
     )
+
+
+def test_what_is_for_devices() -> None:
+    """Who hears a query, and what the server runs of it."""
+    file = Path(__file__).parents[2] / "examples" / "portfolio" / "portfolio.yaml"
+    told = CliRunner().invoke(app, ["explain", str(file)])
+    assert "profit             to devices anna, ben" in told.stdout
+    assert "profit_t  runs profit_t_filter, profit_t together" in told.stdout

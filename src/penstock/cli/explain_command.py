@@ -186,10 +186,11 @@ def _explain_move(what: Path, number: int, format: Format, home: Path | None) ->
 
 def _text(deployment: Deployment, file: Path) -> str:
     from penstock.cli.explaining import fragments_text
+    from penstock.device.splitting import served
     from penstock.lang.explain import explain_text
 
-    network = deployment.network
-    parts = explain_text(network, _costs(network)), fragments_text(network)
+    network, on_server = deployment.network, served(deployment).network
+    parts = explain_text(network, _costs(network), deployment.devices), fragments_text(on_server)
     hint = f"as a flowchart: penstock explain {file} --format mermaid"
     return "\n".join((*parts, hint))
 

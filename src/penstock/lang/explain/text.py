@@ -14,6 +14,7 @@ from penstock.lang.explain.words import (
     source_words,
     stream_time_words,
 )
+from penstock.model.devices import DeviceSection
 from penstock.model.estimates import OperatorEstimate
 from penstock.model.network import Network
 from penstock.model.operators import Operator
@@ -28,11 +29,13 @@ _HEADINGS = ("operator", "cost in us", "rows in/s", "rows out/in", "load")
 Costs = Mapping[str, OperatorEstimate]
 
 
-def explain_text(network: Network, costs: Costs | None = None) -> str:
+def explain_text(
+    network: Network, costs: Costs | None = None, devices: DeviceSection | None = None
+) -> str:
     """The network's streams, operators and queries, each with what is known about it.
 
-    ``costs`` gives estimates by operator name; they are shown as a table. The same network gives
-    the same text.
+    ``costs`` gives estimates by operator name; they are shown as a table. ``devices`` are those
+    that hear queries. The same network gives the same text.
     """
     names = [
         *(stream.name for stream in network.streams),
@@ -50,7 +53,7 @@ def explain_text(network: Network, costs: Costs | None = None) -> str:
         ),
         _section(
             "queries",
-            [(query.name, [query_words(query, network)]) for query in network.queries],
+            [(query.name, [query_words(query, network, devices)]) for query in network.queries],
             margin,
         ),
         _estimates(network, costs or {}),

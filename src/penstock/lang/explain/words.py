@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from penstock.errors import listed
+from penstock.model.devices import DeviceSection
 from penstock.model.durations import duration_text
 from penstock.model.network import Network, Query
 from penstock.model.operators import Operator, SqlWrite
@@ -119,13 +120,15 @@ def details_words(operator: Operator) -> str:
     return re.sub(r"`(\w+)`", r"\1", operator.details)
 
 
-def query_words(query: Query, network: Network) -> str:
-    """Where a query's results go and what is promised about them."""
+def query_words(query: Query, network: Network, devices: DeviceSection | None = None) -> str:
+    """Where a query's results go and what is promised about them; ``devices`` may hear them."""
     tables = [
         f"to table {sql_write.table} of {sql_write.database.shown}"
         for sql_write in _writes(query, network)
     ]
-    parts = tables if tables and query.sink is None else [sink_words(query.sink), *tables]
+    heard = devices.query(query.name) if devices is not None else None
+    where = sink_words(query.sink) if heard is None else f"to devices {listed(heard.devices)}"
+    parts = tables if tables and query.sink is None else [where, *tables]
     if query.stream != query.name:
         parts.append(f"the rows of {query.stream}")
     if query.max_latency_us is not None:
