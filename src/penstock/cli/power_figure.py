@@ -37,6 +37,7 @@ def _draw_energies(axis: Any, plans: list[PowerPlan], bound_j: float) -> None:
     axis.barh(rows, tuning, 0.6, color=_TUNING, label="tuning")
     axis.barh(rows, processing, 0.6, left=tuning, color=_PROCESSING, label="processing")
     axis.axvline(bound_j, color="#000000", linewidth=1, linestyle="--", label="lower bound")
+    axis.set_xlim(0, 1.05 * max(plan.energy.total_j for plan in plans) or 1)
     axis.set_xlabel("joules of all devices in one cycle")
     # Above the bars: the longest may reach the right border, whichever it is.
     axis.legend(frameon=False, fontsize=8, ncols=3, loc="lower left", bbox_to_anchor=(0, 1))
