@@ -20,7 +20,8 @@ function Station({ of }) {
     <h3>Devices</h3>
     ${of.devices.length
       ? html`<${Table} heads="device, hears, #tuned, #computed, #energy, #battery for, #missed cycles">
-          ${of.devices.map((device) => html`<${Device} key=${`${device.device} ${device.query}`} device=${device} battery=${of.batteries[device.device]} />`)}</${Table}>`
+          ${of.devices.map((device) => html`<${Device} key=${`${device.device} ${device.query}`}
+            device=${device} battery=${of.batteries[device.device]} />`)}</${Table}>`
       : html`<p class="empty">No device has said anything yet.</p>`}</section>`;
 }
 
