@@ -170,7 +170,7 @@ def _ended(system: UnderTest, stream: str) -> bool:
 
 
 KILLED = f"""
-broadcast: {{organisation: indexed, bandwidth: 125000, cycle: 0.3, recut: false}}
+broadcast: {{organisation: indexed, bandwidth: 125000, cycle: 0.3, recut: false, listeners: 2}}
 devices:
   anna: {{speed: 1.0e9, processing_power: 0.5, receiving_power: 1.0, queries: [raw_usage, own_usage]}}
 streams:
@@ -193,10 +193,12 @@ def test_all_that_is_killed_goes_on(system: UnderTest, tmp_path: Path) -> None:
     """kill -9 of the disseminator, of a device, and at once of the controller and the node."""
     home = system.home
     anna = DeviceProcess(tmp_path, home.path, "raw_usage", "anna")
-    ben = DeviceProcess(tmp_path, home.path, "raw_usage", "ben")
-    cleo = DeviceProcess(tmp_path, home.path, "own_usage", "cleo")
+    awake = [
+        DeviceProcess(tmp_path, home.path, query, name)
+        for query, name in (("raw_usage", "ben"), ("own_usage", "cleo"), ("own_usage", "dora"))
+    ]
     system.submit("killed", KILLED)
-    until(lambda: min(device.next for device in (anna, ben, cleo)) > 1, 90)
+    until(lambda: min(device.next for device in (anna, *awake)) > 1, 90)
     before = _station(home, "killed")
     os.kill(before["pid"], signal.SIGKILL)
     until(lambda: _station(home, "killed")["broadcast"] == before["broadcast"] + 1, 30)
@@ -208,19 +210,19 @@ def test_all_that_is_killed_goes_on(system: UnderTest, tmp_path: Path) -> None:
     system.restart_controller()
     assert home.address().pid != controller
     until(lambda: system.pid("a") not in (node, None), 90)
-    reports = [device.join() for device in (anna, ben, cleo)]
+    slept, *reports = [device.join() for device in (anna, *awake)]
     after = _station(home, "killed")
     assert (after["pid"], after["broadcast"]) == (station["pid"], station["broadcast"])
     assert "another disseminator" not in system.log("disseminator")
     until(lambda: _ended(system, "all_usage"), 60)
     whole = Counter({tuple(map(_plain, row)): n for row, n in system.rows("all_usage").items()})
     assert whole.total() > 50
-    touched = {end[:19] for _, end in reports[0]["touched_windows"].get("raw_usage_aggregate", [])}
+    touched = {end[:19] for _, end in slept["touched_windows"].get("raw_usage_aggregate", [])}
     wrong = (whole - anna.given) + (anna.given - whole)
     assert {str(row[-1])[:19].replace(" ", "T") for row in wrong} <= touched
-    for device, report in ((ben, reports[1]), (cleo, reports[2])):
-        assert device.given == whole
+    for device, report in zip(awake, reports, strict=True):
         assert report["gaps"] == [], "who stayed awake has missed nothing"
+        assert device.given == whole
 
 
 def _station(home: Home, deployment: str) -> dict[str, Any]:
