@@ -176,7 +176,8 @@ class Controller:
         notes = (*sharing.notes, "what runs already comes too late for it")
         unshared = replace(asked, sharing=Sharing(notes=notes))
         alone = self._examined(former, unshared, deployment, records)
-        return former, alone if alone.impact.fits else first
+        is_better = alone.impact.fits or alone.impact.is_sooner_than(first.impact)
+        return former, alone if is_better else first
 
     def _examined(
         self,

@@ -105,4 +105,11 @@ def _why(fragment: FragmentAnswer, used: float, beside: int, late_inputs: Collec
 
 
 def _seconds(seconds: float) -> str:
+    """A time with as many digits as say something.
+
+    >>> [_seconds(seconds) for seconds in (0.001, 0.25, 2.0, 2.25, 31.4)]
+    ['1 ms', '250 ms', '2 s', '2.2 s', '31 s']
+    """
+    if seconds < 1:
+        return f"{1_000 * seconds:.3g} ms"
     return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s".replace(".0 s", " s")

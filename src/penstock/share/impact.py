@@ -133,6 +133,12 @@ class Impact:
         """The running queries whose limits would be broken."""
         return tuple(touched for touched in self.touched if touched.is_late)
 
+    def is_sooner_than(self, other: Impact) -> bool:
+        """Whether its results come sooner, and no more limits of others are broken."""
+        if self.latency_s is None or other.latency_s is None:
+            return False
+        return self.latency_s < other.latency_s and len(self.late) <= len(other.late)
+
     @property
     def fits(self) -> bool:
         """Whether all limits are kept; without any, a full node is only slow."""

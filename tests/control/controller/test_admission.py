@@ -76,6 +76,12 @@ def test_where_it_comes_too_late_it_is_computed_apart(busy: Controller) -> None:
     assert proposal.impact.fits
 
 
+def test_where_nothing_fits_what_comes_sooner_is_told(busy: Controller) -> None:
+    """What is read takes 4 s already; alone it would take less, though still too long."""
+    text = refused(lambda: busy.take_in(asking(max_latency_us=1_000)))
+    assert text == refused(lambda: busy.take_in(asking(max_latency_us=1_000, share=False)))
+
+
 def test_what_would_break_limits_is_refused(busy: Controller, catalog: TroubledCatalog) -> None:
     before = (catalog.units(), catalog.submissions())
     text = refused(lambda: busy.take_in(asking(max_latency_us=1_000, share=False)))
