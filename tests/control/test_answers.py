@@ -54,6 +54,13 @@ def system(catalog: Catalog) -> System:
     return assemble(catalog.submissions())
 
 
+def test_whoever_reads_what_has_failed_is_told(running: Catalog) -> None:
+    running.report("peaks", 1, "running")
+    running.report("readings", 1, "failed", "it was not to be")
+    notes = {one.name: one.notes for one in fragments_answer(running, system(running))}
+    assert notes == {"readings": [], "peaks": ["waits for readings, which has failed"]}
+
+
 UNREAD = SetAsideAnswer(stream="readings", rows={"malformed": 2}, nothing_read=True, text="why")
 
 

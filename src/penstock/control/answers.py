@@ -24,7 +24,7 @@ from penstock.control.decisions import RESTARTS_AT_MOST
 from penstock.control.latencies import Wanted, misses
 from penstock.control.metrics import SystemMetrics
 from penstock.control.negotiation_story import NEGOTIATION
-from penstock.control.notes import is_waiting_for_node, place_notes
+from penstock.control.notes import is_waiting_for_node, place_notes, reading_notes
 from penstock.control.records import UNREADABLE, Contact, MoveRecord, NodeRecord, UnitRecord
 from penstock.control.sharing_answers import kept_for, shared_of
 from penstock.control.standing import with_standing
@@ -140,6 +140,12 @@ def _fragments(
     begins = {begin.fragment: begin for begin in begins_answer(system.units.values())}
     # Of its present node only: one that is gone has left old numbers behind.
     latest = {node.name: catalog.latest_sample(node.name) for node in nodes}
+    units = catalog.units()
+    failed = {unit.name for unit in units if unit.has_said("failed")}
+    reads = {
+        name: [system.makers[stream].name for stream in unit.reads if stream in system.makers]
+        for name, unit in system.units.items()
+    }
     return [
         FragmentAnswer(
             name=unit.name,
@@ -147,7 +153,7 @@ def _fragments(
             node=unit.node,
             belongs=unit.belongs or unit.node,
             state=_state(unit, alive, unreadable),
-            notes=place_notes(unit, alive),
+            notes=place_notes(unit, alive) + reading_notes(reads.get(unit.name, ()), failed),
             limit_s=wanted[unit.name].limit_s if unit.name in wanted else None,
             late=False,
             epoch=unit.epoch,
@@ -158,7 +164,7 @@ def _fragments(
             untimed=unit.name in begins and begins[unit.name].untimed,
             measured=unit.measured or _measured(unit, latest.get(unit.node or "")) or Unmeasured(),
         )
-        for unit in catalog.units()
+        for unit in units
     ]
 
 

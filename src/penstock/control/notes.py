@@ -14,6 +14,15 @@ def is_waiting_for_node(unit: UnitRecord, alive: Collection[str]) -> bool:
     return unit.node is not None and unit.node not in alive and not is_over
 
 
+def reading_notes(reads: Collection[str], failed: Collection[str]) -> list[str]:
+    """What of the units that a unit reads does not run any more.
+
+    >>> reading_notes(["sums", "rows"], failed=["sums"])
+    ['waits for sums, which has failed']
+    """
+    return [f"waits for {name}, which has failed" for name in sorted({*reads} & {*failed})]
+
+
 def place_notes(unit: UnitRecord, alive: Collection[str]) -> list[str]:
     """Why a unit is not where it should be.
 
