@@ -195,7 +195,7 @@ class Controller:
                 hint="Add a query, or give one that has to: none a destination.",
             )
         self._check_nodes(units)
-        check_staying(system, asked.id, self._catalog.units())
+        check_staying(system, asked.id, records.values())
         check_attached(self._catalog.nodes(), system, asked.id)
         _check_engines(units)
         deployment = system.deployments[asked.id]
