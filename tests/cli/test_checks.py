@@ -1,11 +1,15 @@
 """What the doctor says about made-up machines."""
 
+import json
 from dataclasses import replace
 
 import pytest
+from typer.testing import CliRunner
 
 from penstock.cli.checks import Check, Facts, checks, is_fit
 from penstock.cli.doctor_command import lines, record
+from penstock.cli.main import app
+from penstock.spark.jvm.internals import INTERNALS
 
 GIB = 1 << 30
 GOOD = Facts(
@@ -172,3 +176,13 @@ def test_as_json() -> None:
     told = record(checks(replace(GOOD, spark="")))
     assert told["ok"] is False
     assert {"name": "cores", "verdict": "fine", "found": "4 cores", "fix": ""} in told["checks"]
+
+
+def test_what_is_used_of_sparks_inside_is_listed_with_its_purpose() -> None:
+    told = CliRunner().invoke(app, ["doctor", "--internals"])
+    assert told.exit_code == 0
+    purposes = [line for line in told.output.splitlines() if not line.startswith(" ")]
+    assert purposes == list(INTERNALS)
+    assert all(f"  {name}\n" in told.output for names in INTERNALS.values() for name in names)
+    as_json = CliRunner().invoke(app, ["doctor", "--internals", "--json"])
+    assert json.loads(as_json.output) == {what: list(names) for what, names in INTERNALS.items()}

@@ -8,7 +8,7 @@ from typing import Literal
 
 from penstock.app.words import counted, size
 from penstock.errors import listed
-from penstock.spark.jvm.internals import SERIES, is_tried
+from penstock.spark.jvm.internals import INTERNALS, SERIES, is_tried
 
 Verdict = Literal["fine", "note", "missing"]
 """``missing`` keeps Penstock from running; a ``note`` does not."""
@@ -106,7 +106,9 @@ def _internals(facts: Facts) -> Check:
         more = f" and {len(missing) - 3} more" if missing[3:] else ""
         fix = f"Unset SPARK_HOME, or install Spark again: pip install 'pyspark=={SERIES[-1]}.*'"
         return Check("Spark's internals", "missing", f"not there: {listed(missing[:3])}{more}", fix)
-    return Check("Spark's internals", "fine", "all that are used are there")
+    classes = {name for names in INTERNALS.values() for name in names}
+    found = f"all {len(classes)} that are used are there; penstock doctor --internals says what for"
+    return Check("Spark's internals", "fine", found)
 
 
 def _memory(facts: Facts) -> Check:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_text
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,6 +21,8 @@ DOCTOR_EXAMPLES = """\
 penstock doctor                            each check, with what to do about it
 
 penstock doctor --json | jq .ok            for scripts
+
+penstock doctor --internals                what is used of Spark's inside, and what for
 """
 
 _MARKS = {"fine": ("✓", "green"), "note": ("!", "yellow"), "missing": ("✗", "red")}
@@ -27,8 +30,22 @@ _MARKS = {"fine": ("✓", "green"), "note": ("!", "yellow"), "missing": ("✗", 
 
 def doctor(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    internals: Annotated[
+        bool,
+        typer.Option(
+            "--internals", help="Show what is used of Spark's inside, and what for; check nothing."
+        ),
+    ] = False,
 ) -> None:
     """Check this machine: Java, memory, disk, ports. Exit code 3 if something needed is missing."""
+    if internals:
+        from penstock.spark.jvm.internals import INTERNALS
+
+        text = (
+            json_text.dumps(INTERNALS, indent=2) if json else "\n".join(internals_lines(INTERNALS))
+        )
+        typer.echo(text)
+        return
     from penstock.cli.checks import checks, is_fit
     from penstock.cli.machine import machine_facts
 
@@ -39,6 +56,15 @@ def doctor(
         _print(found)
     if not is_fit(found):
         raise typer.Exit(UnreachableError.exit_code)
+
+
+def internals_lines(used: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """Every purpose, and the classes for it.
+
+    >>> internals_lines({"to stop a query at once": ("org.apache.spark.sql.Query",)})
+    ['to stop a query at once', '  org.apache.spark.sql.Query']
+    """
+    return [line for what, names in used.items() for line in (what, *(f"  {n}" for n in names))]
 
 
 def record(found: tuple[Check, ...]) -> dict[str, object]:
