@@ -252,6 +252,21 @@ def test_a_key_that_is_a_double_is_taken_as_it_is(growing: Growing) -> None:
     assert not growing.add("some", grouped.format("WHERE 1 / kwh > 0", "1 minute")).reads
 
 
+def test_a_stricter_filter_behind_a_join(growing: Growing) -> None:
+    """A join is not cut while it runs; what it gives is shared, in part as well."""
+    pairs = (
+        "SELECT a.ts, a.home, a.kwh, b.kwh AS later FROM readings a JOIN readings b "
+        "ON a.home = b.home AND b.ts BETWEEN a.ts AND a.ts + INTERVAL 10 MINUTES WHERE a.kwh > 1"
+    )
+    growing.add("pairs", pairs)
+    (read,) = growing.add("fewer", pairs.replace("> 1", "> 2") + " AND b.kwh < 1").reads
+    assert (read.source, read.tapped) == ("pairs", False)
+    assert read.rest is not None
+    assert to_sql(read.rest) == "((2 < `kwh`) AND (`later` < 1))"
+    sharing = growing.add("more", pairs.replace("> 1", "> 0"))
+    assert not sharing.reads
+
+
 def test_rows_that_do_not_say_when_they_were(growing: Growing) -> None:
     """Those of windows that began before the new query do not count; so they must be known."""
     timeless = SUMS.replace("window.start AS since, ", "")
