@@ -136,6 +136,23 @@ def test_nothing_moves_where_it_is_not_balanced_so(catalog: TroubledCatalog, nod
     assert catalog.moves() == ()
 
 
+def test_a_process_that_is_its_node_no_longer_says_nothing(
+    catalog: TroubledCatalog, nodes: Nodes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It was suspended, and another process has become its node."""
+    caplog.set_level("INFO")
+    until_s = time.time() + 600
+    present = NodeRecord("a", 1, 1 << 30, "a-2", lease_until_s=until_s)
+    assert catalog.join(present, former=["a-1"])
+    set_balance(catalog, settings_of(BALANCE))
+    others = ("node root negotiates", "node b negotiates")
+    until(lambda: all(said in caplog.text for said in others), 30, check=nodes.go_on)
+    rounds = iter(range(10))
+    until(lambda: next(rounds, None) is None, 30, check=nodes.go_on)
+    assert "node a negotiates" not in caplog.text
+    assert catalog.moves() == ()
+
+
 def test_a_stranger_is_refused_and_that_is_logged(
     catalog: TroubledCatalog, nodes: Nodes, caplog: pytest.LogCaptureFixture
 ) -> None:
