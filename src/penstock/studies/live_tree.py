@@ -71,11 +71,11 @@ FULL_PHASES = (
     ReportingPhase(30, _SELDOM_MIN),
 )
 QUICK_PHASES = (
-    ReportingPhase(15, _SELDOM_MIN),
+    ReportingPhase(25, _SELDOM_MIN),
     ReportingPhase(25, _OFTEN_MIN),
     ReportingPhase(5, _SELDOM_MIN),
 )
-_TRIAL_PHASES = (ReportingPhase(20, _SELDOM_MIN), ReportingPhase(20, _OFTEN_MIN))
+_TRIAL_PHASES = (ReportingPhase(40, _SELDOM_MIN), ReportingPhase(25, _OFTEN_MIN))
 _SMOOTHED = 5
 _WITNESS = f"north_{_WINDOWS_MIN[0]}"
 """Reads every row that comes in in the north."""

@@ -70,7 +70,9 @@ def generated_watts() -> Ints:
 def write_readings(path: Path, watts: Ints, homes: int, phases: Sequence[ReportingPhase]) -> int:
     """Writes the readings of all phases in the order of their times; how many."""
     count = 0
-    schema = pa.schema([("ts", pa.timestamp("us")), ("home", pa.string()), ("watts", pa.int64())])
+    schema = pa.schema(
+        [("ts", pa.timestamp("us", tz="UTC")), ("home", pa.string()), ("watts", pa.int64())]
+    )
     names = np.array([f"home-{number}" for number in range(homes)])
     with pq.ParquetWriter(path, schema) as writer:
         for minute, every_min in _minutes(phases):
