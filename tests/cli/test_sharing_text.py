@@ -18,7 +18,7 @@ RESULT = SharedAnswer(
     used_by=["busy"],
     tapped=False,
     signature="3:f00",
-    rest="(12 < `kwh`)",
+    rest="kwh > 12",
 )
 INSIDE = RESULT.model_copy(
     update={"source": "busy_aggregate", "tapped": True, "rest": None, "used_by": ["all", "busy"]}
@@ -34,7 +34,7 @@ def told(shared: SharedAnswer, notes: tuple[str, ...] = ()) -> SharingAnswer:
 
 def test_what_is_shared_is_said_when_it_is_submitted() -> None:
     assert list(sharing_lines(told(RESULT))) == [
-        "shared    2 of 3 operators: busy (used by busy), with a residual filter: (12 < `kwh`)"
+        "shared    2 of 3 operators: busy (used by busy), with a residual filter: kwh > 12"
     ]
     assert list(sharing_lines(told(INSIDE))) == [
         "shared    2 of 3 operators: busy_aggregate (used by all, busy, inside busy)"
@@ -71,7 +71,7 @@ def test_a_running_query_says_what_it_reads_of_whom() -> None:
     assert list(graph_lines(graph)) == [
         "strict",
         "  computes  strict on a: strict_rest, strict from busy",
-        "  shares    busy, the result of busy, with a residual filter: (12 < `kwh`); used by busy",
+        "  shares    busy, the result of busy, with a residual filter: kwh > 12; used by busy",
         "  of others busy on a: busy from rows (busy)",
         "  projected 1.5 s (limit 3 s)",
         "  measured  1.2 s, the 99th percentile",

@@ -140,7 +140,7 @@ def test_a_stricter_filter_is_what_is_left(growing: Growing) -> None:
     (read,) = growing.add("stricter", stricter).reads
     assert (read.source, read.tapped) == ("sums", False)
     assert growing.operators("stricter") == ["stricter_rest", "stricter"]
-    assert read.rest is not None and to_sql(read.rest) == "(12 < `kwh`)"
+    assert read.rest is not None and to_sql(read.rest) == "(`kwh` > 12)"
     choice = choose_engine(growing.system.units["stricter"].network, growing.fragment("stricter"))
     assert choice.engine == "light"
 
@@ -155,7 +155,7 @@ def test_some_groups_of_many(growing: Growing) -> None:
     """A filter on keys may come before or behind the windows."""
     (read,) = growing.add("one", SUMS.replace("GROUP", "WHERE home = 'h7' GROUP")).reads
     assert (read.source, read.tapped) == ("sums", False)
-    assert read.rest is not None and to_sql(read.rest) == "('h7' = `home`)"
+    assert read.rest is not None and to_sql(read.rest) == "(`home` = 'h7')"
     (other,) = growing.add("behind", SUMS + " AND home = 'h7'").reads
     assert (other.source, other.rest) == (read.source, read.rest)
 
@@ -164,7 +164,7 @@ def test_some_groups_of_other_windows(growing: Growing) -> None:
     hours = SUMS.replace("10 minutes", "1 hour").replace("GROUP", "WHERE home = 'h7' GROUP")
     (read,) = growing.add("hours", hours).reads
     assert (read.source, read.is_sliced) == ("sums_aggregate_slices", True)
-    assert read.rest is not None and to_sql(read.rest) == "('h7' = `home`)"
+    assert read.rest is not None and to_sql(read.rest) == "(`home` = 'h7')"
     assert growing.operators("hours")[:2] == ["hours_aggregate_rest", "hours_aggregate"]
     fragment = growing.fragment("sums")
     assert [operator.name for operator in fragment.operators][1] == "sums_aggregate_slices"
@@ -262,7 +262,7 @@ def test_a_stricter_filter_behind_a_join(growing: Growing) -> None:
     (read,) = growing.add("fewer", pairs.replace("> 1", "> 2") + " AND b.kwh < 1").reads
     assert (read.source, read.tapped) == ("pairs", False)
     assert read.rest is not None
-    assert to_sql(read.rest) == "((2 < `kwh`) AND (`later` < 1))"
+    assert to_sql(read.rest) == "((`kwh` > 2) AND (`later` < 1))"
     sharing = growing.add("more", pairs.replace("> 1", "> 0"))
     assert not sharing.reads
 
@@ -409,3 +409,12 @@ def test_what_is_said_of_it(growing: Growing) -> None:
         True,
     )
     assert (said.saved, said.operators) == (["same_aggregate", "same"], 2)
+    assert (shared.is_sliced, shared.rest) == (False, None)
+
+
+def test_what_is_left_to_check_is_said_as_people_write_it(growing: Growing) -> None:
+    growing.add("stricter", SUMS.replace("kwh) > 9", "kwh) > 12.5"))
+    asked = growing.submissions[-1]
+    names = {one.id: one.name for one in growing.submissions}
+    (shared,) = sharing_answer(growing.system, asked, names, []).shared
+    assert shared.rest == "kwh > 12.5"

@@ -15,7 +15,7 @@ from penstock.control.sharing_models import (
     TouchedAnswer,
 )
 from penstock.control.system import System, Unit
-from penstock.model.expressions import to_sql
+from penstock.lang.sql.expression_text import expression_sql
 from penstock.model.sharing import SharedStream
 
 
@@ -108,7 +108,7 @@ def _shared(
         tapped=read.tapped,
         signature=read.signature,
         is_sliced=read.is_sliced,
-        rest=None if read.rest is None else to_sql(read.rest),
+        rest=None if read.rest is None else expression_sql(read.rest),
     )
 
 

@@ -14,7 +14,7 @@ from penstock.model.aggregates import AggregateCall
 from penstock.model.canonical import GroupedRows
 from penstock.model.canonical_expressions import describe, over_columns
 from penstock.model.canonical_stream import CanonicalStream, Conditions
-from penstock.model.expressions import Column, Expression, all_of, transform
+from penstock.model.expressions import Call, Column, Expression, Literal, all_of, transform
 from penstock.model.network import Network
 from penstock.model.operators import Aggregate, Filter, Input, Map, Operator
 from penstock.model.schema import Shape
@@ -104,8 +104,19 @@ def _filtered(name: str, source: Input, rest: Conditions) -> tuple[tuple[Operato
     """What checks the rest of the conditions, and where the rows that fulfil them are read."""
     if not rest:
         return (), source
-    check = Filter(f"{name}_rest", source, all_of(rest))
+    check = Filter(f"{name}_rest", source, all_of(tuple(map(_turned, rest))))
     return (check,), Input(check.name, check.output)
+
+
+_TURNED = {"<": ">", "<=": ">=", "=": "="}
+
+
+def _turned(condition: Expression) -> Expression:
+    """A canonical comparison with its constant behind what is compared, as people write it."""
+    match condition:
+        case Call("<" | "<=" | "=" as comparison, (Literal() as constant, value)):
+            return Call(_TURNED[comparison], (value, constant))
+    return condition
 
 
 def from_slices(
