@@ -30,11 +30,13 @@ from penstock.place.fuse import fuse
 from penstock.spark.bundles.bundle import Bundle
 from penstock.spark.bundles.joins import join_rounds
 from penstock.spark.bundles.joins.join_task import JoinPlace, JoinStep, join_rows
+from penstock.spark.bundles.light_fragments import LightFragments
 from penstock.spark.bundles.light_run import LightRun
 from penstock.spark.bundles.messengers import Messengers
 from penstock.spark.fragment_folder import FragmentFolder
 from penstock.spark.sinks.channel_sink import ChannelSink
 from penstock.spark.state import StateFolder
+from waiting import until
 
 DEPLOYMENT = """
 streams:
@@ -345,3 +347,35 @@ def test_a_part_takes_groups_before_its_next_round(plain: SparkSession, tmp_path
     assert not target.has_receivers
     world.finish()
     world.check()
+
+
+def test_groups_come_between_two_rounds(plain: SparkSession, tmp_path: Path) -> None:
+    """The part's next round is a minute away; the group does not wait for it."""
+    world = World(plain, tmp_path)
+    world.give()
+    world.work()
+    source, place = world.places[0].bundle, world.places[1]
+    fragment = place.fragments.pop("pairs_part2")
+    place.bundle.release(fragment.name)
+    place.bundle.settle()
+    light, epoch = LightFragments(plain, world.state, 1_000), world.epoch(fragment.name, False)
+    world.state.fragment(fragment.name).claim(epoch)
+    writer = Writer(world.state.channel(fragment.channel), epoch)
+    sink, plan = ChannelSink(writer, None, ("ts",), may_go_back=True), plan_fragment(fragment)
+    light.start(fragment, plan, epoch, [sink], writer, 60_000_000, {})  # type: ignore[arg-type]
+    try:
+        group = min(world.owners.groups_of(1))
+        assert world.move({group}, 2)
+        world.give()
+        source.round()
+        until(lambda: group in _groups(light), 10, lambda: _groups(light))
+    finally:
+        light.stop()
+    place.add(fragment)
+    world.finish()
+    world.check()
+
+
+def _groups(light: LightFragments) -> frozenset[int]:
+    running = light._bundle.members.get("pairs_part2")
+    return frozenset() if running is None or running.part is None else running.part.groups
