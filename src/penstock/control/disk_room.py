@@ -68,18 +68,22 @@ class SeenStream:
     @classmethod
     def of(cls, channel: Channel) -> SeenStream:
         """What the manifests of a channel say."""
-        last = channel.last()
+        # There is no channel yet where nobody has begun to fill it.
+        last = channel.last() if channel.folder.exists() else None
         if last is None:
             return cls(None, 0.0)
         oldest = channel.oldest()
-        latest = channel.manifests(max(oldest, last.sequence + 1 - _LATEST), last.sequence + 1)
+        numbers = range(max(oldest, last.sequence + 1 - _LATEST), last.sequence)
+        # Some may be freed while they are looked at.
+        known = (channel.manifest(number) for number in numbers)
+        latest = [*(manifest for manifest in known if manifest is not None), last]
         taken = sum(manifest.bytes for manifest in latest)
         kept = taken * (last.sequence + 1 - oldest) / len(latest)
         began_us, ended_us = latest[0].watermark_us, last.watermark_us
         rows = sum(manifest.rows for manifest in latest[1:])
         if last.ended or not rows or began_us is None or ended_us is None or ended_us <= began_us:
             return cls(None, kept)
-        row_bytes = taken / sum(manifest.rows for manifest in latest)
+        row_bytes = taken / (rows + latest[0].rows)
         return cls(StreamFlow(rows * US_PER_S / (ended_us - began_us), row_bytes), kept)
 
 

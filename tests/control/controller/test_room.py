@@ -102,6 +102,15 @@ def test_how_a_stream_flows_is_seen_in_its_manifests(tmp_path: Path) -> None:
     assert seen.kept_bytes == bytes_
 
 
+def test_batches_that_are_gone_are_not_looked_at(tmp_path: Path) -> None:
+    assert SeenStream.of(Channel(tmp_path / "nowhere")) == SeenStream(None, 0.0)
+    channel = Channel.open(tmp_path / "calls")
+    give(channel, batches=5, rows=100)
+    channel.entry(1).unlink()
+    seen = SeenStream.of(channel)
+    assert seen.flow is not None and seen.flow.rows_per_s == 75
+
+
 def test_a_stream_that_has_ended_flows_no_more(tmp_path: Path) -> None:
     channel = Channel.open(tmp_path / "calls")
     give(channel, batches=5, rows=100)
