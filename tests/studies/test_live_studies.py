@@ -190,6 +190,8 @@ def test_what_runs_of_a_join_show() -> None:
     rows = live_join._findings(table)
     assert [row.ours for row in rows] == [1, 1.0, 1.667, 0.1, 1.111, 0.5]
     assert all(row.agrees for row in rows)
+    idle = live_join._findings(records("t", [run("off", 9.0, 0, 0.0), run("load", 4.0, 80, 1.0)]))
+    assert idle[2].ours == 80 and "there is none with groups that never move" in idle[2].quantity
     worse = records("t", [run("off", 2.0, 100, 1.0), run("load", 4.0, 80, 0.8)])
     assert [row.agrees for row in live_join._findings(worse)] == [True, False, False, False]
 

@@ -205,7 +205,7 @@ def _findings(table: ResultTable) -> list[Row]:
             within(f"{nodes} nodes, by load: pairs out over those due", None, due, low=0.9)
         )
         for rule, other in runs.items():
-            against = "groups that never move" if rule == "off" else "at random"
+            against = "groups that never move" if rule == "off" else "groups at random"
             found.append(_ratio(f"{nodes} nodes, throughput", load, other, "pairs_per_s", against))
             found.append(
                 _ratio(f"{nodes} nodes, latency p99", load, other, "latency_p99_s", against)
@@ -217,7 +217,9 @@ def _ratio(
     what: str, load: dict[str, Value], other: dict[str, Value], column: str, against: str
 ) -> Row:
     ours, theirs = (float(run[column] or 0.0) for run in (load, other))
-    ratio = ours / max(1e-9, theirs)
+    if not theirs:
+        return within(f"{what} by load; there is none with {against}", None, ours, low=0.0)
+    ratio = ours / theirs
     quantity = f"{what}, by load over {against}"
     if column == "latency_p99_s":
         return within(quantity, None, round(ratio, 3), high=1.0)
