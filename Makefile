@@ -29,7 +29,7 @@ IN_MEMORY = $(shell df -Pk /dev/shm 2>/dev/null \
 SHORT_LIVED = JAVA_TOOL_OPTIONS="$$JAVA_TOOL_OPTIONS -XX:TieredStopAtLevel=1"
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check lint types layers core soak bench setup format lock clean
+.PHONY: help run test check lint types layers core picture soak bench setup format lock clean
 
 help: ## Show these targets
 	@awk -F ': .*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -56,6 +56,10 @@ layers: $(READY)
 
 core: $(READY)
 	$(IN_MEMORY) $(BIN)/pytest -m core -n auto --dist worksteal
+
+picture: $(READY) ## Take the picture of the dashboard that the README shows
+	PENSTOCK_SHOTS=build/pictures $(BIN)/pytest tests/web/test_real_system.py -k graph
+	@cp build/pictures/dashboard.png docs/images/
 
 soak: $(READY) ## Disturb a system for minutes; again with SEED=…, longer with MINUTES=…
 	$(if $(SEED),PENSTOCK_SEED=$(SEED)) $(if $(MINUTES),PENSTOCK_MINUTES=$(MINUTES)) \
