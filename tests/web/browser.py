@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.action_chains import ActionChains
@@ -78,8 +79,17 @@ class Browser:
 
     def click(self, selector: str) -> None:
         """Clicks on something as soon as that can do anything."""
-        until(lambda: self.one(selector).is_enabled(), 15, selector)
-        self.one(selector).click()
+        until(lambda: self._is_clicked(selector), 15, selector)
+
+    def _is_clicked(self, selector: str) -> bool:
+        try:
+            element = self.one(selector)
+            if not element.is_enabled():
+                return False
+            element.click()
+        except StaleElementReferenceException:
+            return False  # It was drawn anew just now.
+        return True
 
     def fill(self, selector: str, words: str) -> None:
         """Writes into a field what shall be in it."""

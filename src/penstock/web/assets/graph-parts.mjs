@@ -80,7 +80,7 @@ export function NodeBox({ box }) {
     }</g>`;
 }
 
-/** Rows per second on an edge: as some unit reads them that reads nothing else, else as they are given. */
+/** Rows per second on an edge: as they are `read` by who reads nothing else, else as they are given. */
 function edgeRate(maker, read) {
   if (read !== undefined) return read;
   const made = maker?.measured || {};
@@ -90,7 +90,7 @@ function edgeRate(maker, read) {
 export function Edge({ path, from, to, reader, maker, read, isAlone, isDim }) {
   const measured = reader?.measured || {};
   const unread = (isAlone && measured.backlog_rows) || 0; // Of one that reads several, whose they are is not known.
-  const rate = edgeRate(maker, read);
+  const rate = edgeRate(maker, isAlone ? measured.rows_in_per_s : read);
   const isBehind = unread > BEHIND_S * (measured.rows_in_per_s || Infinity);
   return html`<g class=${["edge", isDim && "dim", isBehind && "behind"].filter(Boolean).join(" ")}>
     <path d=${curve(from, to, path.points)} marker-end="url(#tip)" />

@@ -57,7 +57,8 @@ export function seconds(s) {
 
 export function bytes(n) {
   if (!n) return "–";
-  return n >= 2 ** 30 ? `${(n / 2 ** 30).toFixed(1)} GB` : `${Math.round(n / 2 ** 20)} MB`;
+  if (n >= 2 ** 30) return `${(n / 2 ** 30).toFixed(1)} GB`;
+  return n >= 2 ** 20 ? `${Math.round(n / 2 ** 20)} MB` : `${Math.ceil(n / 2 ** 10)} kB`;
 }
 
 export function percent(share) {
