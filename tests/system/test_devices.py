@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from penstock.channels.durable import read_record
 from penstock.control.broadcasting import devices_answer
 from penstock.control.home import Home
 from penstock.device.storing import stored_rows
-from system.under_test import UnderTest
+from system.under_test import Rows, UnderTest
 from waiting import until
 
 pytestmark = pytest.mark.system
@@ -83,6 +84,15 @@ class DeviceProcess:
     @property
     def next(self) -> int:
         return int((read_record(self.folder / "state.json") or {"next": 0})["next"] or 0)
+
+    @property
+    def reached_us(self) -> int:
+        state = read_record(self.folder / "state.json") or {"watermark_us": 0}
+        return int(state["watermark_us"] or 0)
+
+    def stop(self) -> dict[str, Any]:
+        self.process.terminate()
+        return self.join()
 
     def join(self) -> dict[str, Any]:
         assert self.process.wait(150) == 0, (self.folder / "errors").read_text()
@@ -169,12 +179,13 @@ def _ended(system: UnderTest, stream: str) -> bool:
     return last is not None and last.ended
 
 
+HOUR_US = 3_600_000_000
 KILLED = f"""
 broadcast: {{organisation: indexed, bandwidth: 125000, cycle: 0.3, recut: false, listeners: 2}}
 devices:
   anna: {{speed: 1.0e9, processing_power: 0.5, receiving_power: 1.0, queries: [raw_usage, own_usage]}}
 streams:
-  meters: {{source: {{generate: meters, homes: 40, days: 2, disorder: 2min, speedup: 7200}}, lateness: 2min}}
+  meters: {{source: {{generate: meters, homes: 40, days: 60, disorder: 2min, speedup: 7200}}, lateness: 2min}}
 tables:
   homes: {{file: homes.csv, schema: "home string, owner string"}}
 queries:
@@ -206,23 +217,39 @@ def test_all_that_is_killed_goes_on(system: UnderTest, tmp_path: Path) -> None:
     anna = DeviceProcess(tmp_path, home.path, "raw_usage", "anna")
     station, node, controller = _station(home, "killed"), system.pid("a"), system.kill_controller()
     system.kill_node("a")
-    assert not _ended(system, "all_usage"), "the system was killed too late"
+    struck_us = _reached_us(system, "all_usage")
     system.restart_controller()
     assert home.address().pid != controller
     until(lambda: system.pid("a") not in (node, None), 90)
-    slept, *reports = [device.join() for device in (anna, *awake)]
+    until(lambda: _reached_us(system, "all_usage") > struck_us + 4 * HOUR_US, 90)
+    enough_us = _reached_us(system, "all_usage")
+    until(lambda: min(device.reached_us for device in (anna, *awake)) >= enough_us, 90)
+    slept, *reports = [device.stop() for device in (anna, *awake)]
     after = _station(home, "killed")
     assert (after["pid"], after["broadcast"]) == (station["pid"], station["broadcast"])
     assert "another disseminator" not in system.log("disseminator")
-    until(lambda: _ended(system, "all_usage"), 60)
-    whole = Counter({tuple(map(_plain, row)): n for row, n in system.rows("all_usage").items()})
+    whole = _closed_by(enough_us, system.rows("all_usage"))
     assert whole.total() > 50
+    given = _closed_by(enough_us, anna.given)
     touched = {end[:19] for _, end in slept["touched_windows"].get("raw_usage_aggregate", [])}
-    wrong = (whole - anna.given) + (anna.given - whole)
+    wrong = (whole - given) + (given - whole)
     assert {str(row[-1])[:19].replace(" ", "T") for row in wrong} <= touched
     for device, report in zip(awake, reports, strict=True):
         assert report["gaps"] == [], "who stayed awake has missed nothing"
-        assert device.given == whole
+        assert _closed_by(enough_us, device.given) == whole
+    system.client.drop("killed")
+
+
+def _reached_us(system: UnderTest, stream: str) -> int:
+    """How far the time of a result has come."""
+    last = system.channel(stream).last()
+    return 0 if last is None else last.watermark_us or 0
+
+
+def _closed_by(moment_us: int, rows: Rows) -> Rows:
+    """The rows of windows that end until then; the end is the last column."""
+    end = str(datetime.fromtimestamp(moment_us // 10**6, UTC))
+    return Counter({tuple(map(_plain, row)): n for row, n in rows.items() if str(row[-1]) < end})
 
 
 def _station(home: Home, deployment: str) -> dict[str, Any]:

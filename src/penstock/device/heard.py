@@ -150,7 +150,7 @@ class HeardResults:
         known = read_record(self._file) if self._file is not None else None
         if not known:
             return
-        self.origin, self.plan = known["origin"], known["plan"]
+        self.origin, self.plan = known.get("origin"), known["plan"]
         self.next, self.ended = known["next"], known["ended"]
         self.watermark_us = known["watermark_us"]
         self.report = DeviceReport.from_record(known["report"])

@@ -21,8 +21,9 @@ def store(folder: Path, state: Path | None = None) -> Callable[[pa.Table, str], 
     folder.mkdir(parents=True, exist_ok=True)
     known = read_record(state / "state.json") if state is not None else None
     if known:
-        reached = result_name(known["origin"], known["plan"], known["next"] or 0)
-        for path in folder.glob(f"{known['origin']}-*.parquet"):
+        origin = known.get("origin")
+        reached = result_name(origin, known["plan"], known["next"] or 0)
+        for path in folder.glob(f"{origin}-*.parquet"):
             if path.stem >= reached:
                 path.unlink()
 
