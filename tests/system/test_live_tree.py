@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -175,10 +176,10 @@ def test_load_moves_by_negotiation_whatever_happens(system: UnderTest) -> None:
     first = negotiated(system, "done")[0]
     assert (first.source, first.target) == ("north", "root")
     told = printed(system, "logs", "--negotiations")
-    assert "root: offered" in told and first.unit in told
+    assert first.unit in told and ("root: offered" in told or "north: asked for" in told)
     explained = printed(system, "explain", "move", str(first.id))
-    assert "above 60 %: offers what it has too much" in explained
-    assert "took" in explained and first.unit in explained
+    assert "offers what it has too much" in explained or "asks for load" in explained
+    assert re.search(rf"(took|gave) [\w, ]*{first.unit}", explained), explained
     tree = printed(system, "status", "--tree")
     assert tree.index("root") < tree.index("north") < tree.index("south")
 
