@@ -218,15 +218,16 @@ def test_slices_have_a_place_wherever_operators_have(growing: Growing) -> None:
     assert read["readings"] == ("ts", "home", "kwh")
 
 
-def test_slices_are_not_repeated(growing: Growing) -> None:
+@pytest.mark.parametrize("only", ["", "WHERE home = 'h7' "])
+def test_slices_are_not_repeated(growing: Growing, only: str) -> None:
     """Whoever wants rows from the start on computes all that is behind them anew, from rows."""
-    hour = SUMS.replace("10 minutes", "1 hour").replace("GROUP", "WHERE home = 'h7' GROUP")
+    hour = SUMS.replace("10 minutes", "1 hour").replace("GROUP", f"{only}GROUP")
     growing.add("hour", hour)
     growing.add("alone", hour, share=False)
     asked = Submission(9, "again", "sql", "SELECT * FROM hour", ".", begun=Begun("start"))
     network = extend(growing.system, asked).deployments[9].network
     kinds = [operator.kind for operator in network.operators]
-    assert kinds == ["filter", "aggregate", "filter", "map", "map"]
+    assert kinds == ["filter"] * bool(only) + ["aggregate", "filter", "map", "map"]
     signatures = canonical_streams(network)
     alone = canonical_streams(growing.system.deployments[4].network)["alone"]
     assert signatures["again"].signature == alone.signature
@@ -265,6 +266,20 @@ def test_a_stricter_filter_behind_a_join(growing: Growing) -> None:
     assert to_sql(read.rest) == "((`kwh` > 2) AND (`later` < 1))"
     sharing = growing.add("more", pairs.replace("> 1", "> 0"))
     assert not sharing.reads
+
+
+def test_windows_over_another_time_of_the_same_rows(growing: Growing) -> None:
+    pairs = (
+        "WITH p AS (SELECT a.ts AS one, b.ts AS other, a.home FROM readings a JOIN readings b "
+        "ON a.home = b.home AND b.ts BETWEEN a.ts AND a.ts + INTERVAL 10 MINUTES), "
+        "q AS (SELECT {}, home FROM p) SELECT home, window.end AS at, count(*) AS n FROM q "
+        "GROUP BY home, window({}, '{}')"
+    )
+    growing.add("first", pairs.format("one", "one", "10 minutes"))
+    (read,) = growing.add("longer", pairs.format("one", "one", "1 hour")).reads
+    assert read.is_sliced
+    others = growing.add("others", pairs.format("other", "other", "1 hour")).reads
+    assert not any(read.is_sliced for read in others)
 
 
 def test_rows_that_do_not_say_when_they_were(growing: Growing) -> None:
