@@ -88,6 +88,12 @@ export function GraphPage({ rest, act }) {
   const [chosen, setChosen] = useState(null);
   const [times, setTimes] = useState(1);
   const canvas = useRef(null);
+  const [, redraw] = useState(0);
+  useEffect(() => {
+    const fit = () => redraw((n) => n + 1);
+    addEventListener("resize", fit);
+    return () => removeEventListener("resize", fit);
+  }, []);
   const fragments = useMemo(() => new Map(view.fragments.map((fragment) => [fragment.name, fragment])), [view]);
   const makers = useMemo(() => new Map(graph.map((unit) => [unit.gives, unit.name])), [graph]);
   const units = graph.map((unit) => ({ name: unit.name, node: fragments.get(unit.name)?.node || "nowhere yet" }));

@@ -155,10 +155,12 @@ export function Queries({ rest, act }) {
   const { streams } = useStore();
   if (!streams.length)
     return html`<section class="card"><h2>Queries</h2><${Empty}>Nothing runs yet. Submit a query, or a deployment file.</${Empty}></section>`;
-  const chosen =
-    streams.find((stream) => stream.name === rest[0] || stream.made_by === rest[0]) ||
-    streams.find((stream) => stream.kind === "result") ||
-    streams[0];
-  return html`<div class="list-page"><${List} chosen=${chosen} />
-    <div class="grid two"><${StreamCards} key=${chosen.name} stream=${chosen} act=${act} /></div></div>`;
+  // Never another one than was asked for: what can be done here would be done to the wrong one.
+  const [name] = rest;
+  const chosen = name
+    ? streams.find((stream) => stream.name === name) || streams.find((stream) => stream.made_by === name)
+    : streams.find((stream) => stream.kind === "result") || streams[0];
+  return html`<div class="list-page"><${List} chosen=${chosen} /><div class="grid two">${chosen
+    ? html`<${StreamCards} key=${chosen.name} stream=${chosen} act=${act} />`
+    : html`<section class="card wide"><h2>${name}</h2><${Empty}>Nothing of this name runs now.</${Empty}></section>`}</div></div>`;
 }
