@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock.balance.hierarchy import choosing, negotiation
+from penstock.balance.hierarchy import choosing, negotiation, settling
 from penstock.balance.hierarchy.instructions import ChangeOwner
 from penstock.balance.hierarchy.messages import MessageType, NegotiationMessage, Portion
 from penstock.balance.hierarchy.negotiation import Hierarchy, NodeReaction
@@ -174,5 +174,5 @@ REPLACED: Mapping[str, Any] = {
 
 def replace_choice(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Has the protocol choose in a way that is wrong."""
-    for module in (choosing, negotiation):
-        monkeypatch.setattr(module, name, REPLACED[name])
+    for module in (choosing, negotiation, settling):
+        monkeypatch.setattr(module, name, REPLACED[name], raising=False)

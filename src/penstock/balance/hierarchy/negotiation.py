@@ -23,8 +23,6 @@ from penstock.balance.hierarchy.choosing import (
     choose_given,
     choose_spare,
     find_free,
-    keep_free,
-    sort_by_urgency,
     sum_sizes,
 )
 from penstock.balance.hierarchy.composing import (
@@ -44,11 +42,11 @@ from penstock.balance.hierarchy.instructions import (
 )
 from penstock.balance.hierarchy.messages import (
     MessageType,
-    NegotiationId,
     NegotiationMessage,
     Urgency,
 )
 from penstock.balance.hierarchy.settings import HierarchySettings
+from penstock.balance.hierarchy.settling import begin_asking, choose_among
 from penstock.balance.hierarchy.state import (
     Answering,
     Asking,
@@ -161,7 +159,7 @@ class Hierarchy(
         Normal urgency marks a relay: who offers is not overloaded, and others need not fill up.
         """
         excess = round(state.view.utilisation - self.settings.target, 9)
-        state = self._begin_asking(state, now_s, is_offer=True)
+        state = begin_asking(self.settings, state, now_s, is_offer=True)
         messages = tuple(
             replace(
                 write_message(state, peer, MessageType.OFFER_REQUEST, portions=offered),
@@ -175,25 +173,12 @@ class Hierarchy(
     def _demand(self, state: NegotiatingNode, now_s: float) -> NodeReaction:
         """Asks every neighbour for as much as is missing to the target."""
         missing = round(self.settings.target - state.view.utilisation, 9)
-        state = self._begin_asking(state, now_s, is_offer=False)
+        state = begin_asking(self.settings, state, now_s, is_offer=False)
         messages = tuple(
             replace(write_message(state, peer, MessageType.DEMAND_REQUEST), size=missing)
             for peer in state.neighbours
         )
         return Reaction(state, messages)
-
-    def _begin_asking(
-        self, state: NegotiatingNode, now_s: float, is_offer: bool
-    ) -> NegotiatingNode:
-        name = NegotiationId(state.name, state.incarnation, state.number)
-        asking = Asking(
-            name,
-            is_offer,
-            frozenset(state.neighbours),
-            now_s + self.settings.answer_s,
-            now_s + self.settings.hold_s,
-        )
-        return replace(state, number=state.number + 1, negotiation=asking)
 
     # Messages.
 
@@ -290,38 +275,14 @@ class Hierarchy(
     def _settle(
         self, state: NegotiatingNode, asking: Asking, now_s: float, rng: np.random.Generator
     ) -> NodeReaction:
-        """Chooses among the replies, the most urgent first, and answers all of them."""
-        used, target = state.view.utilisation, self.settings.target
-        left = round(used - target if asking.is_offer else target - used, 9)
-        request = (
-            MessageType.OFFER_TRANSFER_REQUEST
-            if asking.is_offer
-            else MessageType.DEMAND_TRANSFER_REQUEST
-        )
-        taken: set[str] = set()
-        agreed, messages = [], []
-        for reply in sort_by_urgency(asking.replies):
-            portions = reply.transfers
-            if asking.is_offer:
-                portions = keep_free(state, reply.sender, portions, now_s)
-            chosen = choose_fitting(portions, left, taken)
-            left = round(left - sum_sizes(chosen), 9)
-            taken.update(name for portion in chosen for name in portion.operators)
-            if chosen:
-                agreed.append((reply.sender, chosen))
-            kind = request if chosen else MessageType.CLEAR
-            messages.append(write_answer(reply, kind, chosen))
-        messages += [
-            write_message(state, peer, MessageType.CLEAR) for peer in sorted(asking.waiting)
-        ]
-        until_s = asking.until_s if asking.is_offer else now_s + self.settings.hold_s
-        settling = Settling(asking.id, asking.is_offer, tuple(agreed), until_s)
-        state = replace(state, negotiation=settling if agreed else None)
+        """Chooses among the replies and answers all of them."""
+        settling, messages = choose_among(self.settings, state, asking, now_s)
+        state = replace(state, negotiation=settling)
         if asking.met_busy:
             # They may ask in step: it checks at another time.
             wait_s = (0.5 + rng.random()) * self.settings.period_s
             state = replace(state, next_check_s=now_s + wait_s)
-        return Reaction(state, tuple(messages))
+        return Reaction(state, messages)
 
     # What was agreed is transferred.
 
