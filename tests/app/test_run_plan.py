@@ -15,7 +15,9 @@ from penstock.app.run_plan import (
     is_finished,
     plan_run,
     prepared_state,
+    room_warnings,
 )
+from penstock.control import disk_room
 from penstock.errors import InputError, RunError, UnreachableError, UsageError
 from penstock.spark.state import StateFolder, StateLock
 
@@ -189,3 +191,14 @@ def test_unknown_nodes_and_strategies_are_refused(file: Path, more: str, what: s
     with pytest.raises(InputError) as caught:
         plan_run(RunRequest(file))
     assert caught.value.what == what
+
+
+def test_a_disk_that_is_too_small_is_warned_of(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paced = TINY.replace("days: 1, ", "")
+    joined = "SELECT a.ts FROM readings a JOIN readings b ON a.home = b.home AND b.ts BETWEEN a.ts AND a.ts + INTERVAL 1 DAY"  # noqa: E501
+    file.write_text(f"{paced}  pairs: {joined}\n")
+    monkeypatch.setattr(disk_room, "free_bytes", lambda folder: 100)
+    (warning,) = room_warnings(plan_run(RunRequest(file)))
+    assert warning.startswith("warning: the windows of pairs need ")
+    monkeypatch.setattr(disk_room, "free_bytes", lambda folder: 10**12)
+    assert room_warnings(plan_run(RunRequest(file))) == []

@@ -8,6 +8,7 @@ from typer.testing import CliRunner, Result
 
 from penstock.cli.main import app
 from penstock.cli.plan_command import duration_text
+from penstock.control import disk_room
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ABSTRACT = str(EXAMPLES / "abstract" / "abstract.yaml")
@@ -175,3 +176,32 @@ def test_plans_keep_to_a_tree_of_nodes() -> None:
             assert places["south_hourly"] in ("south", "office")
             assert places["north_hourly"] in ("north", "office")
             assert places["heavy_homes"] == "office"
+
+
+SPREAD = """\
+streams:
+  bids: {source: {generate: nexmark.bids, rate: 20000, speedup: 1}, lateness: 1s}
+  auctions: {source: {generate: nexmark.auctions, rate: 20000, speedup: 1}, lateness: 1s}
+nodes: {a: {}, b: {}}
+queries:
+  pairs:
+    sql: SELECT a.id, b.price FROM auctions a JOIN bids b ON a.id = b.auction
+      AND b.ts BETWEEN a.ts AND a.ts + INTERVAL 1 DAY
+    join: {spread: 2, groups: 6}
+"""
+
+
+def test_parts_of_a_join_and_a_disk_that_is_too_small_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "spread.yaml"
+    path.write_text(SPREAD)
+    monkeypatch.setattr(disk_room, "free_bytes", lambda folder: 10**6)
+    told = json.loads(plan(str(path), "--json").output)
+    places = told["plans"][0]["assignment"]
+    assert (places["pairs_part1"], places["pairs_part2"]) == ("a", "b")
+    assert places.keys() == {"pairs_part1", "pairs_part2", "pairs"}
+    (note,) = [note for note in told["notes"] if note.startswith("the windows of pairs need ")]
+    assert f"1 MB are free in {tmp_path}: shorten the time bound" in note
+    monkeypatch.setattr(disk_room, "free_bytes", lambda folder: 10**15)
+    assert "the windows" not in plan(str(path)).output

@@ -170,3 +170,12 @@ def test_watching_goes_on_where_nobody_answers(
     with pytest.raises(StopIteration):
         printing.watched(show)
     assert capsys.readouterr().out == "all is well\nnobody answers\nall is well again\n"
+
+
+def test_what_will_go_wrong_is_said(client: ToldClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = SubmittedAnswer(
+        name="top", fragments=["top"], unread=[], begins=[], warnings=["no room for it"]
+    )
+    monkeypatch.setattr(client, "submit", lambda *_, **__: made)
+    done = CliRunner().invoke(app, ["submit", "-", "--name", "top"], input="SELECT 1")
+    assert done.stdout == "warning: no room for it\nrunning as top: top\n"
