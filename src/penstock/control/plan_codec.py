@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from math import isfinite
 from types import NoneType
 from typing import Any, Generic, TypeVar, get_args
@@ -29,6 +29,8 @@ from penstock.model.windows import AnyWindow
 Plan = TypeVar("Plan")
 
 _TAG = "is"
+_KEPT = 4096
+"""Texts of one kind that are kept as they were read."""
 _US = timedelta(microseconds=1)
 
 
@@ -53,10 +55,13 @@ def decode_plan(text: str, kind: type[Plan]) -> Plan:
 
 
 class PlanCodec(Generic[Plan]):
-    """Writes plans of one kind as JSON and reads them, for records of the catalog."""
+    """Writes plans of one kind as JSON and reads them, for records of the catalog.
+
+    The catalog is read over and over; a text that was read not long ago is not read again.
+    """
 
     def __init__(self, kind: type[Plan]) -> None:
-        self._kind = kind
+        self._read: Callable[[str], Plan] = lru_cache(_KEPT)(partial(decode_plan, kind=kind))
 
     def encode(self, plan: Plan) -> str:
         """The plan as JSON."""
@@ -64,7 +69,7 @@ class PlanCodec(Generic[Plan]):
 
     def decode(self, text: str) -> Plan:
         """The plan in a text; raises if it is none."""
-        return decode_plan(text, self._kind)
+        return self._read(text)
 
 
 @cache
