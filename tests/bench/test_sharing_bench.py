@@ -31,7 +31,7 @@ def test_queries_overlap_in_five_aggregates_and_are_light(tmp_path: Path) -> Non
 
 
 def stage(queries: int, cores: float, p99_s: float) -> StageUse:
-    return StageUse(queries, cores, 2**30, 1.0, p99_s, 1_000.0, 3 * queries)
+    return StageUse(queries, cores, 2**30, 1.0, p99_s, 3 * queries)
 
 
 def test_sides_are_compared_where_both_came_to() -> None:
@@ -39,6 +39,7 @@ def test_sides_are_compared_where_both_came_to() -> None:
     unshared = {1: stage(1, 0.2, 1.0), 10: stage(10, 0.6, 1.5), 50: stage(50, 1.5, 9.0)}
     found = {case.case: case for case in cases(shared, unshared)}
     assert found["10 queries, shared of unshared: CPU"].ratio == 0.5
+    assert found["10 queries, shared of unshared: rows"].ratio == 2.0
     assert not any(name.startswith(("50", "200")) for name in found)
     most = found["queries within 4 s on two cores"]
     assert (most.value, most.baseline) == (200, 10)

@@ -110,9 +110,9 @@ def joining(**told: object) -> NewWork:
 
 def test_a_light_one_joins_the_rounds_of_its_node() -> None:
     impact = MeasuredSystem((A,), (light("first"), light("second", 1.4))).with_new([joining()])
-    # As old as what others give of the stream; a round takes longer, and its own part is new.
+    # A row waits for a round, which takes longer by what is new and by its own part.
     slower_s, own_s = 0.2 * 0.1 / 0.4, 0.1 * 1.0 / 0.4
-    assert impact.latency_s == pytest.approx(1.3 + slower_s + own_s)
+    assert impact.latency_s == pytest.approx(1.0 + 0.2 + slower_s + own_s)
     assert [touched.after_s for touched in impact.touched] == [
         pytest.approx(1.2 + slower_s), pytest.approx(1.4 + slower_s),
     ]  # fmt: skip
@@ -127,7 +127,7 @@ def test_one_in_a_hurry_has_all_go_round_more_often() -> None:
     impact = MeasuredSystem((A,), (light("first"),)).with_new([joining(round_s=0.5)])
     slower_s = 0.2 * 0.1 / 0.4
     assert impact.touched[0].after_s == pytest.approx(1.2 + slower_s - 0.5)
-    assert impact.latency_s == pytest.approx(1.2 - 0.5 + slower_s + 0.1 * 0.5 / 0.4)
+    assert impact.latency_s == pytest.approx(0.5 + 0.2 + slower_s + 0.1 * 0.5 / 0.4)
 
 
 def test_what_reads_a_light_one_beside_it_is_computed_in_the_same_round() -> None:

@@ -16,7 +16,7 @@ from penstock.bench.processes import own_bytes, processor_s, total
 from penstock.bench.report import BenchCase, Report, compared
 from penstock.bench.sharing_load import (
     LIMIT_S,
-    SLIDE_AT_MOST_S,
+    RATE_PER_S,
     SteadyRows,
     deployment,
     name_of,
@@ -30,7 +30,7 @@ from penstock.studies.live_system import READER, LiveSystem, live_system
 
 Say = Callable[[str], None]
 _COMPARED = (1, 10, 50)
-_MORE = (200, 500, 1_000)
+_MORE = (200, 600)
 _CORES, _MEMORY_BYTES = 2, 3 << 30
 _WATCHED = 20
 _SINGLY = 10
@@ -41,24 +41,22 @@ _PATIENCE_S = 120.0
 
 @dataclass(frozen=True)
 class StagePace:
-    """How long a stage is warmed up and measured, how many rows come at once, which stages."""
+    """How long a stage is warmed up and measured, and which stages there are."""
 
     warm_up_s: float
     measured_s: float
-    burst_rows: int
     stages: tuple[int, ...]
 
 
-_QUICK = StagePace(2.0, 6.0, 100_000, (1, 10))
-_FULL = StagePace(8.0, 12.0, 500_000, (*_COMPARED, *_MORE))
+_QUICK = StagePace(2.0, 8.0, _COMPARED)
+_FULL = StagePace(4.0, 10.0, (*_COMPARED, *_MORE))
 
 
 @dataclass(frozen=True)
 class StageUse:
     """What so many queries used, and how old results were.
 
-    ``rows_per_s`` is how fast rows were taken that came at once; it is measured where sides are
-    compared. ``operators`` is how many operators the queries run themselves.
+    ``operators`` is how many operators the queries run themselves.
     """
 
     queries: int
@@ -66,7 +64,6 @@ class StageUse:
     memory_bytes: float
     p50_s: float
     p99_s: float
-    rows_per_s: float | None
     operators: int
 
     @property
@@ -98,8 +95,8 @@ def cases(shared: Mapping[int, StageUse], unshared: Mapping[int, StageUse]) -> I
         )
         yield compared(f"{named}: latency p50", ours.p50_s, "s", theirs.p50_s)
         yield compared(f"{named}: latency p99", ours.p99_s, "s", theirs.p99_s)
-        if ours.rows_per_s is not None and theirs.rows_per_s is not None:
-            yield compared(f"{named}: rows at once", ours.rows_per_s, "rows/s", theirs.rows_per_s)
+        per_cpu_s = (RATE_PER_S / ours.cores, RATE_PER_S / theirs.cores)
+        yield compared(f"{named}: rows", per_cpu_s[0], "per CPU second", per_cpu_s[1])
         yield compared(f"{named}: operators run", ours.operators, "", theirs.operators)
     most = [
         max((use.queries for use in side.values() if use.is_within_limit), default=0)
@@ -159,9 +156,8 @@ class _Side:
             queries,
             cores,
             total(pid, own_bytes),
-            latencies_s[len(latencies_s) // 2],
-            latencies_s[int(0.99 * (len(latencies_s) - 1))],
-            self._rows_per_s(pace.burst_rows) if queries in _COMPARED else None,
+            latencies_s[(len(latencies_s) - 1) // 2],
+            latencies_s[round(0.99 * (len(latencies_s) - 1))],
             self._operators(),
         )
 
@@ -211,22 +207,6 @@ class _Side:
                     found.append(at_s - manifest.arrived_s)
             channel.advance(READER, start)
         return found
-
-    def _rows_per_s(self, rows: int) -> float:
-        """How fast rows that come at once are taken: until every query is done with them."""
-        began_s = time.monotonic()
-        until_us = self.rows.burst(rows) - SLIDE_AT_MOST_S * 1_000_000
-
-        def is_done() -> bool:
-            last = [channel.last() for channel in self._watched.values()]
-            return all(
-                batch is not None and (batch.watermark_us or 0) >= until_us for batch in last
-            )
-
-        await_that(lambda: is_done() or None, _PATIENCE_S, "the rows were not taken in time")
-        taken_s = time.monotonic() - began_s
-        self.rows.go_on()
-        return rows / taken_s
 
     def _operators(self) -> int:
         return sum(1 for operator in self._live.client.operators())

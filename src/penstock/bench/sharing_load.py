@@ -19,7 +19,6 @@ RATE_PER_S = 4_000
 LIMIT_S = 4.0
 STREAM = "readings"
 _FEED_EVERY_S = 0.25
-_BURST_FILES = 10
 _AGGREGATES = (
     ("v % 1000", "'6 seconds', '2 seconds'"),
     ("v % 700", "'8 seconds', '4 seconds'"),
@@ -27,8 +26,6 @@ _AGGREGATES = (
     ("v % 300", "'8 seconds', '2 seconds'"),
     ("v % 1500", "'4 seconds'"),
 )
-SLIDE_AT_MOST_S = 4
-"""Every query has results at least as often as this, in event time."""
 
 
 def stream(folder: Path) -> str:
@@ -71,17 +68,14 @@ def deployment(numbers: range) -> str:
 
 
 class SteadyRows:
-    """Writes rows into a folder as fast as their times go on, and more at once when asked."""
+    """Writes rows into a folder as fast as their times go on."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._random = np.random.default_rng(1)
         self._until_us = int(time.time() * 1e6)
         self._files = 0
-        self._paced = self._new()
-
-    def _new(self) -> Paced:
-        return Paced(_FEED_EVERY_S, lambda number, due_s: self._give(_FEED_EVERY_S))
+        self._paced = Paced(_FEED_EVERY_S, lambda number, due_s: self._give(_FEED_EVERY_S))
 
     def start(self) -> None:
         """Begins."""
@@ -90,18 +84,6 @@ class SteadyRows:
     def stop(self) -> None:
         """Ends; raises what has failed."""
         self._paced.stop()
-
-    def burst(self, rows: int) -> int:
-        """Stops, and writes so many rows at once; the time of the last, in microseconds."""
-        self.stop()
-        for _ in range(_BURST_FILES):
-            self._give(rows / RATE_PER_S / _BURST_FILES)
-        return self._until_us
-
-    def go_on(self) -> None:
-        """Starts again after a burst."""
-        self._paced = self._new()
-        self.start()
 
     def _give(self, seconds: float) -> None:
         self._until_us += int(seconds * 1e6)

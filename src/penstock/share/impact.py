@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from statistics import median
 
 
 @dataclass(frozen=True)
@@ -79,12 +78,12 @@ class NewWork:
 class NodeRounds:
     """Rounds of a node's light fragments: every how many seconds there is one, how long it takes.
 
-    ``latency_s`` is how old results are that come of a round, by the streams that are read.
+    ``streams`` are those that are read in them.
     """
 
     every_s: float
     takes_s: float
-    latency_s: Mapping[str, float]
+    streams: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -194,7 +193,7 @@ class MeasuredSystem:
     def _added(self, new: Iterable[NewWork]) -> dict[str, float]:
         """What new work uses of nodes; what opens a stream on a node counts there once."""
         opened = {(node, stream) for node, rounds in self._rounds.items()
-                  for stream in rounds.latency_s}  # fmt: skip
+                  for stream in rounds.streams}  # fmt: skip
         found: dict[str, float] = {}
         for new_work in new:
             places = {(new_work.node, stream) for stream in new_work.streams}
@@ -300,12 +299,9 @@ class MeasuredSystem:
         ):
             # What it reads and itself are computed in the same round.
             return own_s
-        measured_s = max((rounds.latency_s.get(name, 0.0) for name in work.streams), default=0.0)
-        if not measured_s or work.reads:
-            measured_s = rounds.every_s + rounds.takes_s
         added = sum(other.cores or 0.0 for other in new if other.node == work.node)
         slower_s = rounds.takes_s * added / left
-        return measured_s - self._sooner_s(work.node, new) + slower_s + own_s
+        return every_s + rounds.takes_s + slower_s + own_s
 
     def moved(self, fragment: str, node: str) -> MeasuredSystem:
         """The same with a running fragment on another node."""
@@ -328,16 +324,10 @@ class MeasuredSystem:
 
 def _rounds_of(fragments: Sequence[MeasuredFragment]) -> NodeRounds:
     """The rounds of light fragments of one node."""
-    latencies: dict[str, list[float]] = {}
-    for fragment in fragments:
-        for stream in fragment.streams:
-            found = latencies.setdefault(stream, [])
-            if fragment.latency_s is not None and not fragment.reads:
-                found.append(fragment.latency_s)
     return NodeRounds(
         min(fragment.round_s for fragment in fragments),
         max(fragment.batch_s for fragment in fragments),
-        {stream: median(found) if found else 0.0 for stream, found in latencies.items()},
+        frozenset(stream for fragment in fragments for stream in fragment.streams),
     )
 
 

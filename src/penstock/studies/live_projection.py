@@ -48,7 +48,7 @@ class Course:
     hosts: int = 10_000
 
 
-_QUICK = Course(30, 30.0, 1.0, 8.0, 20, 3.0, 30.0)
+_QUICK = Course(30, 30.0, 0.0, 8.0, 20, 3.0, 30.0)
 _FULL = Course(40, 120.0, 5.0, 25.0, 40, 12.0, 180.0)
 
 
@@ -198,7 +198,7 @@ def _compared(
     told = answer.admission
     assert told is not None and answer.sharing is not None and query.node is not None
     latencies_s = watch.latencies_s(query.name, measured_s)
-    taken_s = latencies_s[int(0.99 * (len(latencies_s) - 1))] if latencies_s else None
+    taken_s = latencies_s[round(0.99 * (len(latencies_s) - 1))] if latencies_s else None
     projected_load, load = told.loads.get(query.node), watch.load(query.node, measured_s)
     return Submitted(
         number,
@@ -213,7 +213,7 @@ def _compared(
         error(projected_load, load),
         told.projected_s,
         taken_s,
-        latencies_s[len(latencies_s) // 2] if latencies_s else None,
+        latencies_s[(len(latencies_s) - 1) // 2] if latencies_s else None,
         error(told.projected_s, taken_s),
         len(latencies_s),
     )
@@ -267,7 +267,7 @@ def _kept(
     found = []
     for query in among:
         latencies_s = watch.latencies_s(query.name, seconds)
-        taken_s = latencies_s[int(0.99 * (len(latencies_s) - 1))] if latencies_s else None
+        taken_s = latencies_s[round(0.99 * (len(latencies_s) - 1))] if latencies_s else None
         # What gives nothing for so long is late as well.
         is_kept = taken_s is not None and taken_s <= query.limit_s
         found.append(Kept(phase, query.name, query.limit_s, taken_s, is_kept))
