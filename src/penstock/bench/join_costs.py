@@ -62,7 +62,7 @@ def measure_join(quick: bool, say: Callable[[str], None]) -> LightJoinCosts:
                 ("rows", _ROWS // scale, _KEYS_WITHOUT_PAIRS),
                 ("pairs", _ROWS // scale, _KEYS // scale),
             ):
-                path = folder / what
+                path = folder / what.replace(" ", "_")
                 write_sides(path, rows, keys)
                 say(f"a join of two streams, {what}")
                 runs = [_asked(side, path, rows) for _ in range(rounds + 1)]
