@@ -123,7 +123,7 @@ def test_a_plan_that_has_changed_is_refused(state: StateFolder) -> None:
     state.check_plan(after, changed)
 
 
-@pytest.mark.parametrize("known", ["0123456789abcdef" * 2, "1:0123", "3:4567", ""])
+@pytest.mark.parametrize("known", ["0123456789abcdef" * 2, "1:0123", "4:4567", ""])
 def test_plans_of_another_version_are_refused_in_words(state: StateFolder, known: str) -> None:
     found = network()
     (fragment,) = fuse(found)

@@ -61,8 +61,8 @@ def doctor(
 def internals_lines(used: Mapping[str, tuple[str, ...]]) -> list[str]:
     """Every purpose, and the classes for it.
 
-    >>> internals_lines({"to stop a query at once": ("org.apache.spark.sql.Query",)})
-    ['to stop a query at once', '  org.apache.spark.sql.Query']
+    >>> internals_lines({"to stop a query at once": ("a.Query",)})
+    ['to stop a query at once', '  a.Query']
     """
     return [line for what, names in used.items() for line in (what, *(f"  {n}" for n in names))]
 
