@@ -38,8 +38,9 @@ run: $(READY) ## Run the example: nodes, queries, live table
 	@rm -rf examples/ami/.penstock
 	@$(BIN)/penstock run examples/ami/ami.yaml
 
+# Much of a test with Spark is waiting: two at a time take half as long. Those of a file share a system.
 test: check ## Everything that is tested, with Spark
-	$(SHORT_LIVED) $(BIN)/pytest -m "spark or system"
+	$(SHORT_LIVED) $(BIN)/pytest -m "spark or system" -n 2 --dist loadfile
 
 check: $(READY) ## Lint, types, layers and the tests that need no Spark
 	@$(MAKE) --no-print-directory --jobs=2 lint types layers core

@@ -115,8 +115,9 @@ def test_nodes_have_their_tree_their_joins_and_their_devices(page: Browser, plan
     assert re.search(r"north\s+\d+ %", page.text(".tree"))
     groups = {part.fragment: part.groups for part in plant.client.joins()[0].parts}
     assert sorted(group for mine in groups.values() for group in mine) == [*range(24)]
+    assert len(groups) == 2
+    until(lambda: len(page.all(".heat-row")) == 2, 10, page.text)
     rows = page.all(".heat-row")
-    assert len(rows) == len(groups) == 2
     shown = [len(row.find_elements("css selector", "i[class^=h]")) for row in rows]
     assert sorted(shown) == sorted(map(len, groups.values()))
     page.sees("anna", 30)
@@ -248,6 +249,7 @@ def test_the_page_goes_on_when_the_controller_was_restarted(page: Browser, plant
 def test_a_killed_node_is_a_trouble_within_seconds(page: Browser, plant: Plant) -> None:
     page.page("overview")
     os.kill(plant.pid("north"), signal.SIGKILL)
-    page.sees("node north has fallen silent", 20, selector=".troubles")
+    # A controller that had to stand still itself waits another ten seconds for nodes to come back.
+    page.sees("node north has fallen silent", 40, selector=".troubles")
     page.sees("penstock logs north", selector=".troubles")
     page.shoot("troubles")

@@ -304,3 +304,39 @@ def test_a_failed_commit_is_done_again(
                 continue
     assert failures == 4
     assert world.results() == undisturbed
+
+
+def test_members_that_leave_while_nothing_can_be_written_disturb_nobody(
+    session: SparkSession, plans, undisturbed: Results, tmp_path: Path
+) -> None:
+    world = World(session, tmp_path)
+    is_full, failures = False, 0
+
+    def fail(name: str) -> None:
+        nonlocal failures
+        if name == "composed" and is_full:
+            failures += 1
+            raise OSError("no space left on device")
+
+    bundle = world.bundle(fail)
+    for plan in plans.values():
+        bundle.add(plan, 1)
+    for _ in range(4):
+        world.feed.give()
+        bundle.round()
+    is_full, leaving = True, list(plans)[:2]
+    for name in leaving:
+        bundle.release(name)
+        with pytest.raises(OSError, match="no space left"):
+            bundle.settle()
+        bundle.abandon(name)
+    is_full = False
+    assert failures == 2
+    assert set(bundle.members) == set(plans) - set(leaving)
+    for name in leaving:
+        bundle.add(plans[name], 2)
+    while world.feed.has_more:
+        world.feed.give()
+        bundle.round()
+    bundle.round()
+    assert world.results() == undisturbed

@@ -563,6 +563,8 @@ class Bundle:
         self._sequence, known = self._log.load()
         former, self._running, self._states = self._running, {}, {}
         for number, member in known.members.items():
+            if number not in former:
+                continue  # abandoned: the log still has it, until whoever comes next fences it
             running = replace(former[number], member=member)
             place = known.places.get(number)
             self._running[number] = running if place is None else running.at(place)
