@@ -39,8 +39,10 @@ run: $(READY) ## Run the example: nodes, queries, live table
 	@$(BIN)/penstock run examples/ami/ami.yaml
 
 # Much of a test with Spark is waiting: two at a time take half as long. Those of a file share a system.
+# A browser beside two Sparks would be slower than people who click.
 test: check ## Everything that is tested, with Spark
-	$(SHORT_LIVED) $(BIN)/pytest -m "spark or system" -n 2 --dist loadfile
+	$(SHORT_LIVED) $(BIN)/pytest -m "spark or system" -n 2 --dist loadfile --ignore=tests/web
+	$(SHORT_LIVED) $(BIN)/pytest -m "spark or system" tests/web
 
 check: $(READY) ## Lint, types, layers and the tests that need no Spark
 	@$(MAKE) --no-print-directory --jobs=2 lint types layers core

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from penstock.control.decisions import silence_text
 from penstock.control.troubles import Trouble, troubles
 
 NOW_S = 1_000.0
@@ -44,6 +45,19 @@ def test_a_node_that_is_gone() -> None:
     assert one.text == (
         "node a has fallen silent: its lease has run out; 2 of its fragments wait for it"
     )
+
+
+def test_a_node_that_was_gone_and_is_back_is_told_for_a_minute() -> None:
+    def event(at_s: float, subject: str, node: str = "a") -> dict[str, Any]:
+        return {"at_s": at_s, "kind": "assign", "subject": subject, "text": silence_text(node)}
+
+    events = [event(300.0, "old"), event(950.0, "q"), event(950.0, "r"), event(950.0, "s", "b")]
+    (silent,) = found(nodes=[node("a"), node("c")], events=events)
+    assert (silent.kind, silent.subject, silent.command) == ("node gone", "a", "penstock logs a")
+    assert silent.text == "node a had fallen silent and is back; others took over q, r"
+    assert found(nodes=[node("a")], events=[event(930.0, "q")]) == []
+    (gone,) = found(nodes=[node("a", state="gone")], events=events)
+    assert "its lease has run out" in gone.text
 
 
 def test_a_hot_node_and_where_there_is_room() -> None:

@@ -17,6 +17,7 @@ from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 
 from waiting import until
@@ -92,10 +93,13 @@ class Browser:
         return True
 
     def fill(self, selector: str, words: str) -> None:
-        """Writes into a field what shall be in it."""
-        field = self.one(selector)
-        field.clear()
-        field.send_keys(words)
+        """Writes into a field what shall be in it, as people do: all is marked, then replaced.
+
+        What is cleared without a key is there again when the page is drawn anew.
+        """
+        self.one(selector).send_keys(Keys.CONTROL, "a")
+        self.one(selector).send_keys(words or Keys.DELETE)
+        until(lambda: self.one(selector).get_attribute("value") == words, 5, selector)
 
     def choose(self, id: str, value: str) -> None:
         """Chooses one of the values of a list."""

@@ -249,7 +249,8 @@ def test_the_page_goes_on_when_the_controller_was_restarted(page: Browser, plant
 def test_a_killed_node_is_a_trouble_within_seconds(page: Browser, plant: Plant) -> None:
     page.page("overview")
     os.kill(plant.pid("north"), signal.SIGKILL)
-    # A controller that had to stand still itself waits another ten seconds for nodes to come back.
-    page.sees("node north has fallen silent", 40, selector=".troubles")
+    # Whether it is gone still or back already depends on how fast it starts again.
+    page.sees("fallen silent", 20, selector=".troubles")
+    assert "node north ha" in page.text(".troubles")
     page.sees("penstock logs north", selector=".troubles")
     page.shoot("troubles")

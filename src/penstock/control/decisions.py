@@ -117,6 +117,15 @@ def decide(
     return done + [Forgive(unit) for unit in units if _is_well(unit, now_s)]
 
 
+def silence_text(node: str) -> str:
+    """Why something leaves a node whose lease has run out.
+
+    >>> silence_text("a")
+    'node a fell silent'
+    """
+    return f"node {node} fell silent"
+
+
 def _is_well(unit: UnitRecord, now_s: float) -> bool:
     """Whether it had to be started again or brought back, and has been running for long since."""
     if not (unit.restarts or unit.returns) or not unit.is_up or unit.since_s is None:
@@ -166,7 +175,7 @@ def _placed(
     if unit.node is None:
         return _given(unit, choice, "new")
     if unit.node not in alive:
-        return _given(unit, choice, f"node {unit.node} fell silent", lost_s)
+        return _given(unit, choice, silence_text(unit.node), lost_s)
     if unit.has_said("failed"):
         if unit.name in moving or unit.restarts >= RESTARTS_AT_MOST:
             return []
@@ -232,7 +241,7 @@ def _prepared(
         # Whoever gave it there did not come to say so.
         return [ChangeMove(move, "moving")]
     if move.target not in alive:
-        return [ChangeMove(move, "failed", f"node {move.target} fell silent")]
+        return [ChangeMove(move, "failed", silence_text(move.target))]
     if unit.node != move.source:
         return [ChangeMove(move, "failed", f"{unit.name} has left {move.source} meanwhile")]
     if unit.has_said("finished"):

@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from penstock.control.api_model import ApiModel
+from penstock.control.decisions import silence_text
+from penstock.errors import listed
 
 Answer = Mapping[str, Any]
 TroubleKind = Literal[
@@ -19,6 +21,8 @@ _HOT = 0.85
 _COOLER = 0.2
 """A node that uses this much less of its cores is worth moving to."""
 _REMEMBERED_S = 600.0
+_SILENCE_REMEMBERED_S = 60.0
+"""A node that dies is started again at once, and may be back before anybody has looked."""
 
 
 class MoveHelp(ApiModel):
@@ -46,6 +50,7 @@ def troubles(found: Answer, readers: Mapping[str, Collection[str]], now_s: float
     nodes, fragments = found["nodes"], found["fragments"]
     told = [
         *_of_nodes(nodes, fragments),
+        *_were_silent(nodes, found["events"], now_s),
         *(trouble for fragment in fragments for trouble in _of_fragment(fragment, nodes, readers)),
         *(_set_aside(trouble) for trouble in found["set_aside"]),
         *_without_room(found["events"], fragments),
@@ -81,6 +86,28 @@ def _of_nodes(nodes: Sequence[Answer], fragments: Sequence[Answer]) -> Iterable[
             else:
                 command = f"penstock up --nodes {len(nodes) + 1}"
                 yield Trouble(kind="hot node", subject=name, text=text, command=command)
+
+
+def _were_silent(
+    nodes: Iterable[Answer], events: Iterable[Answer], now_s: float
+) -> Iterable[Trouble]:
+    """Nodes that are back, but have just been silent for so long that others took over."""
+    for node in nodes:
+        name = node["name"]
+        taken = [
+            event["subject"]
+            for event in events
+            if event["kind"] == "assign"
+            and event["text"] == silence_text(name)
+            and now_s - event["at_s"] < _SILENCE_REMEMBERED_S
+        ]
+        if taken and node["state"] != "gone":
+            yield Trouble(
+                kind="node gone",
+                subject=name,
+                text=f"node {name} had fallen silent and is back; others took over {listed(taken)}",
+                command=f"penstock logs {name}",
+            )
 
 
 def _heaviest(node: str, fragments: Iterable[Answer]) -> str | None:
