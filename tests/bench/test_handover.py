@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -81,8 +82,11 @@ def test_goals_are_for_states_of_up_to_200_000_rows() -> None:
 
 
 def test_a_flow_that_fails_is_not_silent() -> None:
+    called = Event()
+
     def give(seconds: float) -> None:
+        called.set()
         raise OSError("the disk is full")
 
     with pytest.raises(OSError, match="the disk is full"), flowing(give):
-        pass
+        assert called.wait(10)

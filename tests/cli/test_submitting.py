@@ -132,6 +132,29 @@ def test_following_shows_every_event_once(
         assert told == f"step {number}"
 
 
+def test_nothing_is_skipped_when_much_happens_at_once(
+    client: ToldClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = [happened(number) for number in range(1, 6)]
+    looks = iter([5, 700])
+
+    def events(last: int) -> list[EventRecord]:
+        # What one look cannot hold is asked for again, with more room.
+        if last != following_commands._LOOKED_AT_MOST:
+            try:
+                known.extend(happened(number) for number in range(len(known) + 1, next(looks) + 1))
+            except StopIteration:
+                raise KeyboardInterrupt from None
+        return known[-last:]
+
+    monkeypatch.setattr(client, "events", events, raising=False)
+    monkeypatch.setattr(following_commands, "connected", lambda _: client)
+    monkeypatch.setattr(following_commands.time, "sleep", lambda _: None)
+    done = CliRunner().invoke(app, ["events", "--follow", "--json"])
+    told = [json.loads(line)["text"] for line in done.stdout.splitlines()]
+    assert told == [f"step {number}" for number in range(1, 701)]
+
+
 def test_a_log_is_followed(client: ToldClient, monkeypatch: pytest.MonkeyPatch) -> None:
     parts = iter([LogPart("one\ntwo\n", 8), LogPart("", 8), LogPart("three\n", 14)])
     asked = []

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
-from threading import Event, Thread
 
 import numpy as np
 import pyarrow as pa
 
+from penstock.bench.flow import Paced
 from penstock.lang.deployment import parse_deployment
 from penstock.model.network import Network
 
@@ -27,14 +25,13 @@ _RESULTS = (
     (("top", "max(v)"), ("low", "min(v)")),
     (("x", "sum(x)"),),
 )
-_STREAM = """
+STREAM = """
 streams:
   readings:
     source: {directory: in, format: parquet}
     schema: ts timestamp, k string, v bigint, x double
     event_time: ts
     lateness: 0s
-queries:
 """
 
 Deliver = Callable[[int, pa.Table, int], None]
@@ -84,7 +81,7 @@ def network(queries: int, limit_s: float | None = LIMIT_S) -> Network:
     lines = (
         f'  q{number}: {{sql: "{query(number)}", {limit}to: memory}}\n' for number in range(queries)
     )
-    return parse_deployment(_STREAM + "".join(lines), "density.yaml", Path()).network
+    return parse_deployment(STREAM + "queries:\n" + "".join(lines), "density.yaml", Path()).network
 
 
 def chain() -> Network:
@@ -97,42 +94,8 @@ def chain() -> Network:
         'top: {sql: "SELECT window.end AS at, max(x) AS x, count(*) AS n FROM means '
         f"GROUP BY window(at, '2 seconds')\", max_latency: {LIMIT_S:g}s, to: memory}}",
     )
-    text = _STREAM + "".join(f"  {line}\n" for line in lines)
+    text = STREAM + "queries:\n" + "".join(f"  {line}\n" for line in lines)
     return parse_deployment(text, "chain.yaml", Path()).network
-
-
-class Paced:
-    """Does something again and again in a thread, until stopped or until it fails."""
-
-    def __init__(self, every_s: float, do: Callable[[int, float], None]) -> None:
-        self._every_s = every_s
-        self._do = do
-        self._failure: BaseException | None = None
-        self._stopped = Event()
-        self._thread = Thread(target=self._run, name="paced", daemon=True)
-
-    def start(self) -> None:
-        """Begins."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Ends after what is under way; raises what has failed."""
-        self._stopped.set()
-        self._thread.join()
-        if self._failure is not None:
-            raise self._failure
-
-    def _run(self) -> None:
-        due_s = time.time()
-        try:
-            for number in count():
-                # One that took too long is not made up for.
-                due_s = max(due_s + self._every_s, time.time())
-                if self._stopped.wait(due_s - time.time()):
-                    return
-                self._do(number, due_s)
-        except BaseException as error:
-            self._failure = error
 
 
 def feeder(deliver: Deliver) -> Paced:

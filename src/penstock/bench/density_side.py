@@ -18,7 +18,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from penstock.bench.density_load import ROUND_S, Paced, chain, feeder, network, query
+from penstock.bench.density_load import ROUND_S, chain, feeder, network, query
+from penstock.bench.flow import Paced
 from penstock.bench.peers.flink_density import arrive_as_csv, flink_queries
 from penstock.bench.peers.stock_density import arrive, stock_queries
 from penstock.bench.processes import own_bytes, processor_s, total

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
+from threading import Event, Thread
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,31 +26,49 @@ def put_file(folder: Path, number: int, rows: pa.Table) -> None:
     path.with_suffix(".new").rename(path)
 
 
+class Paced:
+    """Does something again and again in a thread, until stopped or until it fails."""
+
+    def __init__(self, every_s: float, do: Callable[[int, float], None]) -> None:
+        self._every_s = every_s
+        self._do = do
+        self._failure: BaseException | None = None
+        self._stopped = Event()
+        self._thread = Thread(target=self._run, name="paced", daemon=True)
+
+    def start(self) -> None:
+        """Begins."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends after what is under way; raises what has failed."""
+        self._stopped.set()
+        self._thread.join()
+        if self._failure is not None:
+            raise self._failure
+
+    def _run(self) -> None:
+        due_s = time.time()
+        try:
+            for number in count():
+                # One that took too long is not made up for.
+                due_s = max(due_s + self._every_s, time.time())
+                if self._stopped.wait(due_s - time.time()):
+                    return
+                self._do(number, due_s)
+        except BaseException as error:
+            self._failure = error
+
+
 @contextmanager
 def flowing(give: Callable[[float], None]) -> Iterator[None]:
     """Calls ``give(STEP_S)`` by the clock meanwhile; raises at the end if that had failed."""
-    over = threading.Event()
-    failures: list[BaseException] = []
-
-    def flow() -> None:
-        due_s = time.monotonic()
-        try:
-            while not over.is_set():
-                give(STEP_S)
-                due_s += STEP_S
-                over.wait(max(0.0, due_s - time.monotonic()))
-        except BaseException as failure:
-            failures.append(failure)
-
-    thread = threading.Thread(target=flow, name="flow", daemon=True)
-    thread.start()
+    paced = Paced(STEP_S, lambda number, due_s: give(STEP_S))
+    paced.start()
     try:
         yield
     finally:
-        over.set()
-        thread.join()
-    if failures:
-        raise failures[0]
+        paced.stop()
 
 
 def longest_gap_s(times: Sequence[float], began_s: float, ended_s: float) -> float:

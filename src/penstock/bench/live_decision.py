@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from penstock.bench.density_load import STREAM
 from penstock.control.answer_models import SubmitRequest
 from penstock.control.catalog import Catalog
 from penstock.control.controller import Controller
@@ -18,14 +19,6 @@ from penstock.model.measurements import FragmentStatus, NodeSample
 _NODES = 4
 _SAMPLES = 30
 _A_FILE = 50
-STREAM = """
-streams:
-  readings:
-    source: {directory: in, format: parquet}
-    schema: ts timestamp, k string, v bigint, x double
-    event_time: ts
-    lateness: 0s
-"""
 _STEPS = 3
 """Windows in a row: with the filters and maps between them ten operators."""
 

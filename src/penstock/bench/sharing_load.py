@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from penstock.bench.density_load import Paced, rows_until
+from penstock.bench.density_load import rows_until
+from penstock.bench.flow import Paced
 
 RATE_PER_S = 4_000
 LIMIT_S = 4.0

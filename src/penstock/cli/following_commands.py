@@ -36,7 +36,7 @@ penstock logs b --follow            and what is written from now on
 """
 
 _LOOK_EVERY_S = 1.0
-_LOOKED_AT = 200
+_LOOKED_AT, _LOOKED_AT_MOST = 200, 2_000
 
 
 def events(
@@ -78,6 +78,8 @@ def _following(client: Client, found: list[EventRecord]) -> Iterator[EventRecord
         seen = max([seen, *(event.id for event in found)])
         time.sleep(_LOOK_EVERY_S)
         found = client.events(_LOOKED_AT)
+        if found and found[0].id > seen + 1:
+            found = client.events(_LOOKED_AT_MOST)
 
 
 def _event_line(event: EventRecord) -> str:

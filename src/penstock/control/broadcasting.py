@@ -28,7 +28,7 @@ def keep_broadcasting(home: Home, system: Callable[[], System], over: threading.
         try:
             is_needed = any(deployment.devices for deployment in system().deployments.values())
         except Exception:
-            log.exception("the disseminator could not be started")
+            log.exception("whether a disseminator is needed could not be found out")
             continue
         is_starting = running is not None and running.poll() is None
         # That of a controller that was killed goes on, and is enough.
